@@ -1,0 +1,6 @@
+//! The scan, on the corpora and on damaged copies of them.
+
+mod content;
+mod corpora;
+mod damage;
+mod support;
