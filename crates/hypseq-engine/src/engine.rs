@@ -1,0 +1,203 @@
+//! The engine: homes in, streams of rows out.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::TableProvider;
+use datafusion::common::{ParamValues, ScalarValue};
+use datafusion::error::DataFusionError;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement as ParsedStatement;
+use futures::{Stream, TryStreamExt as _};
+use hypseq_cache::{Home, Problem};
+
+use crate::catalog::{CATALOG, COMPLETE, Catalog, LIVE, RAW};
+use crate::dataset::Dataset;
+use crate::load::load;
+use crate::reader::Readers;
+use crate::{Error, json, session, statements};
+
+/// How much of the machine queries may use.
+#[derive(Debug, Clone, Default)]
+pub struct EngineOptions {
+    /// Threads that a query is spread over; the number of cores where there is none.
+    pub target_partitions: Option<usize>,
+    /// Bytes that all running queries together may hold before they spill to disk; unlimited where there is none.
+    pub memory_limit: Option<usize>,
+}
+
+/// A session over the caches of one or more homes, as they were when it was opened.
+///
+/// A query fails when it needs a file that cannot be read: a data file, or a manifest or delete file without which
+/// the rows of a live generation are not known for sure. It never goes on without it, since a total over the rest
+/// would look like the whole. Files that a condition on partition, provenance, seq or time rules out are not needed.
+pub struct Engine {
+    context: SessionContext,
+    protected: Vec<PathBuf>,
+    broken: BTreeMap<String, Problem>,
+}
+
+/// One statement that has been parsed and found to be of an allowed kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statement(ParsedStatement);
+
+/// The rows of one statement, as a stream of record batches.
+///
+/// A statement that has no rows to show (`CREATE VIEW`) has a schema without columns and no batches.
+pub struct Rows {
+    stream: SendableRecordBatchStream,
+}
+
+impl Engine {
+    /// Opens a session. What cannot be read is among the problems; see [`Engine`] for what that means for queries.
+    ///
+    /// A partition whose live generation is unknown has no rows in schema `live`.
+    ///
+    /// # Errors
+    /// The session cannot be set up.
+    pub async fn open(homes: &[Home], options: &EngineOptions) -> Result<(Self, Vec<Problem>), Error> {
+        let labels = labels(homes);
+        let loading: Vec<_> = homes
+            .iter()
+            .cloned()
+            .zip(labels)
+            .map(|(home, label)| tokio::task::spawn_blocking(move || load(&home, &label)))
+            .collect();
+        let (mut generations, mut problems) = (Vec::new(), Vec::new());
+        for loaded in loading {
+            let (found, wrong) = loaded.await.map_err(|error| Error::Query(error.to_string()))?;
+            generations.extend(found);
+            problems.extend(wrong);
+        }
+
+        let setup = |error: DataFusionError| Error::from_datafusion(&error);
+        let runtime = session::runtime(options).map_err(setup)?;
+        let readers = Arc::new(Readers::new(runtime.cache_manager.get_file_metadata_cache()));
+        let context = session::context(options, runtime).map_err(setup)?;
+
+        let mut broken = BTreeMap::new();
+        let mut tables: [BTreeMap<String, Arc<dyn TableProvider>>; 3] = Default::default();
+        for (name, dataset) in Dataset::group(generations, homes.len() > 1) {
+            match dataset.map(Arc::new) {
+                Ok(dataset) => {
+                    let [live, raw, complete] = &mut tables;
+                    live.insert(name.clone(), Arc::new(dataset.live(&readers)));
+                    raw.insert(name.clone(), Arc::new(dataset.raw(&readers)));
+                    complete.insert(name, Arc::new(dataset.complete(&readers)));
+                }
+                Err(problem) => {
+                    problems.push(problem.clone());
+                    broken.insert(name, problem);
+                }
+            }
+        }
+        let schemas = [LIVE, RAW, COMPLETE].into_iter().zip(tables);
+        context.register_catalog(CATALOG, Arc::new(Catalog::new(schemas)));
+        let protected = homes.iter().flat_map(|home| [home.root(), home.cache_root()]);
+        let protected = protected.filter_map(|folder| folder.canonicalize().ok()).collect();
+        Ok((Self { context, protected, broken }, problems))
+    }
+
+    /// Splits a script into statements and checks that each is of an allowed kind, before any is run.
+    ///
+    /// # Errors
+    /// A statement does not parse, or is refused.
+    pub fn parse(&self, script: &str) -> Result<Vec<Statement>, Error> {
+        Ok(statements::parse(script)?.into_iter().map(Statement).collect())
+    }
+
+    /// Starts a statement. Rows come as they are read; dropping them cancels it.
+    ///
+    /// # Errors
+    /// The statement names what is not there, does not type, or is refused.
+    pub async fn execute(&self, statement: &Statement) -> Result<Rows, Error> {
+        self.execute_with_params(statement, Vec::new()).await
+    }
+
+    /// As [`Engine::execute`], with a value for each `$name` in the statement.
+    ///
+    /// # Errors
+    /// As [`Engine::execute`], or a parameter has no value.
+    pub async fn execute_with_params(
+        &self,
+        statement: &Statement,
+        params: Vec<(String, ScalarValue)>,
+    ) -> Result<Rows, Error> {
+        let failed = |error: DataFusionError| self.explain(&error);
+        let plan = self.context.state().statement_to_plan(statement.0.clone()).await.map_err(failed)?;
+        let plan = plan.with_param_values(ParamValues::from(params)).map_err(failed)?;
+        statements::check_plan(&plan, &self.protected)?;
+        let plan = json::as_text(plan).map_err(failed)?;
+        let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
+        Ok(Rows { stream: frame.execute_stream().await.map_err(failed)? })
+    }
+
+    /// An error for a person, with what is known of a table that is not there.
+    fn explain(&self, error: &DataFusionError) -> Error {
+        let Error::Query(message) = Error::from_datafusion(error) else { return Error::from_datafusion(error) };
+        let missing = message.split_once("table '").and_then(|(_, rest)| rest.split_once("' not found"));
+        let Some((name, _)) = missing else { return Error::Query(message) };
+        let hint = match name.rsplit('.').next().and_then(|name| self.broken.get(name)) {
+            Some(problem) => problem.message.clone(),
+            None => "SHOW TABLES lists all tables".to_owned(),
+        };
+        Error::Query(format!("{message}\n  hint: {hint}"))
+    }
+
+    /// Parses and starts a single statement.
+    ///
+    /// # Errors
+    /// As [`Engine::parse`] and [`Engine::execute`], or there is not exactly one statement.
+    pub async fn query(&self, sql: &str) -> Result<Rows, Error> {
+        self.query_with_params(sql, Vec::new()).await
+    }
+
+    /// As [`Engine::query`], with a value for each `$name` in the statement.
+    ///
+    /// # Errors
+    /// As [`Engine::query`], or a parameter has no value.
+    pub async fn query_with_params(&self, sql: &str, params: Vec<(String, ScalarValue)>) -> Result<Rows, Error> {
+        match self.parse(sql)?.as_slice() {
+            [statement] => self.execute_with_params(statement, params).await,
+            statements => Err(Error::Query(format!("expected one statement, found {}", statements.len()))),
+        }
+    }
+}
+
+/// What the `home` column shows: the folder's name, or its path where several have that name.
+fn labels(homes: &[Home]) -> Vec<Arc<str>> {
+    let is_unique = |name: &str| homes.iter().filter(|home| home.name() == name).count() == 1;
+    let path = |path: &Path| path.display().to_string();
+    let label = |home: &Home| if is_unique(home.name()) { home.name().into() } else { path(home.root()).into() };
+    homes.iter().map(label).collect()
+}
+
+impl Rows {
+    /// Names and types of the columns, known before the first row.
+    pub fn schema(&self) -> SchemaRef {
+        self.stream.schema()
+    }
+
+    /// All rows at once.
+    ///
+    /// # Errors
+    /// As the stream's.
+    pub async fn collect(self) -> Result<Vec<RecordBatch>, Error> {
+        self.try_collect().await
+    }
+}
+
+impl Stream for Rows {
+    type Item = Result<RecordBatch, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = Pin::new(&mut self.stream).poll_next(cx);
+        next.map(|next| next.map(|batch| batch.map_err(|error| Error::from_datafusion(&error))))
+    }
+}

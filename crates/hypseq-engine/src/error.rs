@@ -1,0 +1,62 @@
+//! Why a statement was refused or failed.
+
+use std::error::Error as StdError;
+use std::path::PathBuf;
+
+use datafusion::error::DataFusionError;
+
+/// Why there is no (complete) result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The statement is not one of those allowed here; nothing was run.
+    #[error("{statement} is refused: {reason}\n  hint: {hint}")]
+    Refused {
+        /// What was asked for (`DROP TABLE`, `SET datafusion.execution.time_zone`).
+        statement: String,
+        /// Why not.
+        reason: String,
+        /// What to do instead.
+        hint: String,
+    },
+    /// A file that the statement needs cannot be read. Rows that came before it are not the whole answer.
+    #[error(transparent)]
+    Unreadable(Unreadable),
+    /// Syntax, unknown names, types, values that do not parse, memory.
+    #[error("{0}")]
+    Query(String),
+}
+
+/// A file of a cache that cannot be read, or does not hold what the metadata says.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("cannot read `{path}`: {message}\n  hint: {hint}")]
+pub struct Unreadable {
+    /// The file.
+    pub path: PathBuf,
+    /// What was expected and what was found.
+    pub message: String,
+    /// How to go on without it.
+    pub hint: String,
+}
+
+impl Error {
+    /// What remains of an error of the query engine for a person to read: the file where one is to blame, else the
+    /// innermost message.
+    pub(crate) fn from_datafusion(error: &DataFusionError) -> Self {
+        if let Some(unreadable) = find::<Unreadable>(error) {
+            return Self::Unreadable(unreadable.clone());
+        }
+        Self::Query(error.find_root().message().into_owned())
+    }
+}
+
+/// The first error of type `T` in a chain of causes.
+pub(crate) fn find<'a, T: StdError + 'static>(error: &'a (dyn StdError + 'static)) -> Option<&'a T> {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        if let Some(found) = error.downcast_ref::<T>() {
+            return Some(found);
+        }
+        next = error.source();
+    }
+    None
+}

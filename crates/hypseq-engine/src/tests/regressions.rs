@@ -1,0 +1,126 @@
+//! Wrong answers seen elsewhere, by name.
+
+use super::differential::answer;
+use super::files::Generated;
+use super::rows::START;
+use crate::EngineOptions;
+
+fn two_partitions() -> EngineOptions {
+    EngineOptions { target_partitions: Some(2), memory_limit: None }
+}
+
+/// apache/datafusion#20267, #24816: the dynamic filter that an aggregate without groups pushes into the scan leaves
+/// out rows that another of its aggregates needs.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn min_and_max_with_filters_over_many_files() {
+    for seed in 0..4 {
+        let table = Generated::new(seed, 60, 30);
+        let engine = table.engine(&two_partitions(), &[]);
+        for part in 1..6 {
+            let at = START + table.seqs * 10_000_000 * part / 6;
+            let known = table.visible().filter_map(|row| Some((row.at?, row.seq?)));
+            let tight = known.clone().filter(|(time, _)| *time <= at).map(|(_, seq)| seq).max();
+            let first = known.filter(|(time, _)| *time > at).map(|(_, seq)| seq).min();
+            let sql = format!(
+                "SELECT max(seq) FILTER (WHERE at <= to_timestamp_micros({at})),
+                        min(seq) FILTER (WHERE at > to_timestamp_micros({at})) FROM t"
+            );
+            for _ in 0..3 {
+                let expected = [tight, first].map(|seq| seq.map_or("∅".to_owned(), |seq| seq.to_string()));
+                assert_eq!(answer(&engine, &sql).await, [expected.join(" | ")], "seed {seed}: {sql}");
+            }
+        }
+    }
+}
+
+/// NVIDIA/spark-rapids#14572: a count that needs no column skipped the deletes.
+#[tokio::test]
+async fn count_without_columns_applies_deletes() {
+    let table = Generated::new(20, 30, 40);
+    let engine = table.engine(&two_partitions(), &[]);
+    assert_eq!(answer(&engine, "SELECT count(*) FROM t").await, [table.visible().count().to_string()]);
+}
+
+/// apache/iceberg-rust#1806: positions were counted from the first row group that was read.
+#[tokio::test]
+async fn positions_count_from_the_start_of_the_file() {
+    let table = Generated::new(21, 20, 40);
+    let (engine, oracle) = (table.engine(&two_partitions(), &[]), table.oracle());
+    for sql in [
+        "SELECT file, pos, seq FROM raw.t WHERE pos >= 30",
+        "SELECT file, pos, seq FROM raw.t WHERE deleted",
+        "SELECT file, max(pos) FROM t GROUP BY file",
+        "SELECT file, pos FROM raw.t WHERE seq % 7 = 0 ORDER BY pos DESC, file LIMIT 50",
+    ] {
+        assert_eq!(answer(&engine, sql).await, answer(&oracle, sql).await, "{sql}");
+    }
+}
+
+/// Files without a partition key have a null there: stated as having no nulls, they would be left out.
+#[tokio::test]
+async fn rows_without_a_constant_are_found() {
+    let table = Generated::new(22, 30, 10);
+    let (engine, oracle) = (table.engine(&two_partitions(), &[]), table.oracle());
+    let sql = "SELECT file, count(*) FROM t WHERE source IS NULL GROUP BY file";
+    let found = answer(&engine, sql).await;
+    assert!(!found.is_empty());
+    assert_eq!(found, answer(&oracle, sql).await);
+}
+
+/// Splitting files for parallel reading drops those without a byte, and with them the error that they are.
+#[tokio::test]
+async fn an_empty_file_fails_even_where_files_are_split() {
+    let mut table = Generated::new(23, 10, 40);
+    table.empty_file(4);
+    let engine = table.engine(&two_partitions(), &[("datafusion.optimizer.repartition_file_min_size", "0")]);
+    for sql in ["SELECT count(*) FROM t", "SELECT max(seq) FROM t"] {
+        let error = engine.sql(sql).await.unwrap().collect().await.unwrap_err();
+        assert!(error.to_string().contains("file 4.parquet"), "{error}");
+    }
+}
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn dbg() {
+    use super::differential::answer;
+    use super::files::Generated;
+    use super::queries;
+    use super::rows::Random;
+    use crate::EngineOptions;
+    let agg = std::env::var("AGG").unwrap_or("false".into());
+    let from: u64 = std::env::var("FROM").unwrap_or("1000".into()).parse().unwrap();
+    let n: u64 = std::env::var("N").unwrap_or("100".into()).parse().unwrap();
+    let (mut wrong, mut all, mut errors) = (0, 0, 0);
+    for seed in from..from + n {
+        let table = Generated::new(seed, 6, if seed % 2 == 0 { 40 } else { 400 });
+        let oracle = table.oracle();
+        let mut random = Random(seed + 7_000);
+        let queries: Vec<String> = (0..25).map(|_| queries::random(&mut random, table.seqs)).collect();
+        for parts in [1, 2, 3, 8] {
+            let settings = [
+                ("datafusion.execution.parquet.pushdown_filters", if random.chance(60) { "true" } else { "false" }),
+                ("datafusion.execution.parquet.reorder_filters", if random.chance(60) { "true" } else { "false" }),
+                ("datafusion.execution.batch_size", random.pick(&["3", "16", "100", "8192"])),
+                ("datafusion.optimizer.repartition_file_min_size", if random.chance(60) { "0" } else { "10485760" }),
+                ("datafusion.optimizer.enable_aggregate_dynamic_filter_pushdown", agg.as_str()),
+            ];
+            let engine = table.engine(&EngineOptions { target_partitions: Some(parts), memory_limit: None }, &settings);
+            for sql in &queries {
+                let expected = answer(&oracle, sql).await;
+                let found = answer(&engine, sql).await;
+                all += 1;
+                if found != expected {
+                    wrong += 1;
+                    if wrong < 6 {
+                        println!(
+                            "WRONG seed {seed} parts {parts} {settings:?} {sql}\n  {} {}",
+                            found.len(),
+                            expected.len()
+                        );
+                    }
+                }
+            }
+        }
+    }
+    println!("{wrong} wrong, {errors} errors of {all}");
+    errors += 1;
+    let _ = errors;
+}

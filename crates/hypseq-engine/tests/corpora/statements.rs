@@ -1,0 +1,214 @@
+//! What the allowed statements do.
+
+use hypseq_engine::{Error, ScalarValue};
+use serde_json::{Value, json};
+
+use super::answers::{RUNTIME, corpus, rows, try_rows, value};
+
+#[test]
+fn a_text_compared_with_a_time_is_read_as_a_time() {
+    let engine = corpus("neutral");
+    let after = |text: &str| {
+        value(&engine, &format!("SELECT count(*) FROM ai_gateway_messages WHERE message_created_at > {text}"))
+    };
+    let expected = after("to_timestamp(1785272400)");
+    assert_eq!(expected, 722);
+    for text in
+        ["'2026-07-28T21:00:00Z'", "'2026-07-28T23:00:00+02:00'", "'2026-07-28 21:00:00'", "'2026-07-28T21:00:00.000Z'"]
+    {
+        assert_eq!(after(text), expected, "{text}");
+    }
+    let day = value(
+        &engine,
+        "SELECT count(*) FROM ai_gateway_messages WHERE message_created_at BETWEEN '2026-07-28' AND '2026-07-29'",
+    );
+    assert_eq!(
+        day,
+        value(
+            &engine,
+            "SELECT count(*) FROM ai_gateway_messages WHERE date_trunc('day', message_created_at) = '2026-07-28'"
+        )
+    );
+    let one = "'2026-07-29T06:00:50.955Z'";
+    assert_eq!(
+        value(&engine, &format!("SELECT count(*) FROM ai_gateway_messages WHERE message_created_at IN ({one})")),
+        1
+    );
+}
+
+#[test]
+fn a_text_that_is_no_time_is_an_error_that_names_it() {
+    let engine = corpus("neutral");
+    for condition in
+        ["> 'last tuesday'", "BETWEEN '2026-07-28' AND 'last tuesday'", "IN ('last tuesday')", "= 'last tuesday'"]
+    {
+        let error = try_rows(
+            &engine,
+            &format!("SELECT count(*) FROM ai_gateway_messages WHERE message_created_at {condition}"),
+        )
+        .unwrap_err();
+        assert!(error.to_string().contains("'last tuesday'"), "{condition}: {error}");
+    }
+}
+
+#[test]
+fn a_text_compared_with_a_seq_is_read_as_a_number() {
+    let engine = corpus("neutral");
+    let above =
+        |seq: &str| value(&engine, &format!("SELECT count(*) FROM ai_gateway_messages WHERE _hyp_ingest_seq > {seq}"));
+    assert_eq!(above("'999'"), above("999"));
+}
+
+#[test]
+fn names_are_written_as_they_are() {
+    let engine = corpus("sinks");
+    let sql = "select COUNT(*) AS n, Max(severityNumber) AS most FROM logs WHERE serviceName LIKE 'svc%' GROUP BY severityText";
+    assert!(!rows(&engine, sql).is_empty());
+    assert_eq!(value(&engine, "SELECT Count(\"serviceName\") FROM hyp.live.logs"), 200);
+    assert!(try_rows(&engine, "SELECT servicename FROM logs").unwrap_err().to_string().contains("serviceName"));
+}
+
+#[test]
+fn json_functions_work_on_variant_columns() {
+    let engine = corpus("neutral");
+    let sql = "SELECT attributes->'gateway'->>'identity_source' AS source, json_get_int(attributes, 'gateway', 'latency_ms') AS ms,
+               json_get(attributes, 'gateway', 'latency_ms') AS any_ms, json_get(attributes, 'gateway') AS part,
+               json_get(attributes, 'nothing') AS nothing
+               FROM ai_gateway_messages WHERE _hyp_ingest_seq = 162";
+    let expected = json!({
+        "source": "native",
+        "ms": 421,
+        "any_ms": "421",
+        "part": "{\"identity_source\":\"native\",\"latency_ms\":421}",
+        "nothing": null,
+    });
+    assert_eq!(Value::from(rows(&engine, sql).remove(0)), expected);
+    let calls = "SELECT count(*) FROM ai_gateway_messages WHERE tool_args->>'cmd' IS NOT NULL";
+    assert_eq!(
+        value(&engine, calls),
+        value(&engine, "SELECT count(*) FROM ai_gateway_messages WHERE tool_args LIKE '%\"cmd\"%'")
+    );
+}
+
+#[test]
+fn parameters_are_bound_as_values() {
+    let engine = corpus("neutral");
+    let run = |sql: &str, params: &[(&str, ScalarValue)]| {
+        let params = params.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        RUNTIME.block_on(async { engine.query_with_params(sql, params).await?.collect().await })
+    };
+    let count = |sql: &str, params: &[(&str, ScalarValue)]| {
+        run(sql, params)
+            .map(|batches| batches.iter().map(hypseq_engine::arrow::array::RecordBatch::num_rows).sum::<usize>())
+    };
+    let from = "SELECT 1 FROM ai_gateway_messages WHERE";
+    assert_eq!(
+        count(&format!("{from} _hyp_ingest_seq BETWEEN $low AND $low + 10"), &[("low", ScalarValue::from(715_i64))])
+            .unwrap(),
+        11
+    );
+    let at = ScalarValue::from("2026-07-28T21:00:00Z");
+    assert_eq!(count(&format!("{from} message_created_at > $at"), &[("at", at)]).unwrap(), 722);
+    let quote = ScalarValue::from("x' OR role = 'user");
+    assert_eq!(count(&format!("{from} role = $role"), &[("role", quote)]).unwrap(), 0);
+    let error = count(&format!("{from} role = $role"), &[]).unwrap_err().to_string();
+    assert!(error.contains("$role"), "{error}");
+}
+
+#[test]
+fn views_stand_beside_the_datasets() {
+    let engine = corpus("neutral");
+    rows(&engine, "CREATE VIEW sent AS SELECT * FROM complete.ai_gateway_messages WHERE _hyp_ingest_seq <= 722");
+    assert_eq!(value(&engine, "SELECT count(*) FROM sent WHERE source = 'claude'"), 665);
+    rows(&engine, "CREATE OR REPLACE VIEW sent AS SELECT 1 AS a");
+    assert_eq!(value(&engine, "SELECT a FROM sent"), 1);
+    for sql in [
+        "CREATE VIEW ai_gateway_messages AS SELECT 1 AS a",
+        "CREATE OR REPLACE VIEW ai_gateway_messages AS SELECT 1 AS a",
+    ] {
+        assert!(try_rows(&engine, sql).is_err(), "{sql}");
+    }
+    assert_eq!(value(&engine, "SELECT count(*) FROM ai_gateway_messages"), 1199);
+}
+
+#[test]
+fn files_of_others_can_be_joined() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let path = dir.path().join("landed.csv");
+    std::fs::write(&path, "part_id,received\nmsg_2e8343f37f517db95ecf#0,2026-07-28T14:30:00Z\nother,\n").unwrap();
+    let engine = corpus("neutral");
+    rows(
+        &engine,
+        &format!(
+            "CREATE EXTERNAL TABLE landed STORED AS CSV LOCATION '{}' OPTIONS ('format.has_header' 'true')",
+            path.display()
+        ),
+    );
+    let sql = "SELECT _hyp_ingest_seq FROM ai_gateway_messages JOIN landed USING (part_id)";
+    assert_eq!(value(&engine, sql), 722);
+}
+
+#[test]
+fn tables_and_columns_are_described() {
+    let engine = corpus("sinks");
+    let tables = rows(&engine, "SHOW TABLES");
+    let names: Vec<_> = tables
+        .iter()
+        .filter(|row| row["table_schema"] != "information_schema")
+        .map(|row| {
+            format!(
+                "{}.{}.{}",
+                row["table_catalog"].as_str().unwrap(),
+                row["table_schema"].as_str().unwrap(),
+                row["table_name"].as_str().unwrap()
+            )
+        })
+        .collect();
+    let datasets = ["ai_gateway_messages", "logs"];
+    let expected: Vec<_> = ["complete", "live", "raw"]
+        .iter()
+        .flat_map(|schema| datasets.map(|dataset| format!("hyp.{schema}.{dataset}")))
+        .collect();
+    assert_eq!(names, expected);
+    let described = rows(&engine, "DESCRIBE raw.logs");
+    let columns: Vec<_> = described.iter().map(|row| row["column_name"].as_str().unwrap()).collect();
+    let last = [
+        "_hyp_ingest_seq",
+        "source",
+        "_generation",
+        "_generation_state",
+        "_partition",
+        "_file",
+        "_pos",
+        "_deleted",
+        "_referenced",
+    ];
+    assert_eq!(columns[columns.len() - last.len()..], last);
+    assert_eq!(columns[..3], ["serviceName", "timestamp", "observedTimestamp"]);
+}
+
+#[test]
+fn an_unknown_table_is_named() {
+    let error = try_rows(&corpus("skew"), "SELECT * FROM nothing").unwrap_err();
+    assert!(matches!(error, Error::Query(_)));
+    assert_eq!(error.to_string(), "table 'hyp.live.nothing' not found\n  hint: SHOW TABLES lists all tables");
+}
+
+#[test]
+fn files_are_left_out_by_the_bounds_of_their_manifests() {
+    let engine = corpus("neutral");
+    let opened = |condition: &str| {
+        let plan =
+            rows(&engine, &format!("EXPLAIN ANALYZE SELECT count(*) FROM ai_gateway_messages WHERE {condition}"));
+        let text = plan[0]["plan"].as_str().unwrap().to_owned();
+        let pruned = text.split("files_ranges_pruned_statistics=").nth(1).unwrap().to_owned();
+        let numbers = pruned.split([' ', ',']).filter_map(|word| word.parse::<usize>().ok());
+        let [total, matched] = numbers.take(2).collect::<Vec<_>>()[..] else { panic!("{pruned}") };
+        (matched, total)
+    };
+    let (matched, total) = opened("_hyp_ingest_seq = 722");
+    assert!(matched <= 2 && total > 30, "{matched} of {total}");
+    let (matched, total) = opened("message_created_at > '2026-08-06T00:00:00Z'");
+    assert!(matched * 3 < total, "{matched} of {total}");
+    assert_eq!(opened("source = 'codex'").1, 15);
+}
