@@ -146,32 +146,27 @@ pub fn verify(
     retention_cutoff: Option<i64>,
 ) -> Verification {
     let evidence = Evidence { generations, deletes: DeleteIndex::new(generations), retention_cutoff };
-    let comparisons: Vec<Comparison> = match generations.get(reference).map(|g| g.rows.as_ref().map(|rows| (g, *rows)))
-    {
-        Some(Ok((reference_view, reference_rows))) => {
-            let boundary = Sight::of(reference_rows, watermark);
-            let compared = generations.iter().enumerate().map(|(index, view)| {
-                let rows = match &view.rows {
-                    Ok(rows) => *rows,
-                    Err(why) => return unreadable(view.name, why.clone()),
-                };
-                let differences = match index.cmp(&reference) {
-                    Ordering::Equal => Vec::new(),
-                    Ordering::Less => evidence.differences((view, rows), reference_rows, true),
-                    Ordering::Greater => evidence.differences((reference_view, reference_rows), rows, false),
-                };
-                compare(view.name, rows, &boundary, watermark, differences)
-            });
-            compared.collect()
-        }
-        _ => {
-            let why = |g: &GenerationView<'_>| g.rows.as_ref().err().cloned();
-            let all = generations.iter().map(|g| {
-                unreadable(g.name, why(g).unwrap_or_else(|| "the reference generation cannot be read".to_owned()))
-            });
-            all.collect()
-        }
+    let Some((reference_view, Ok(reference_rows))) = generations.get(reference).map(|g| (g, &g.rows)) else {
+        let why = |g: &GenerationView<'_>| g.rows.as_ref().err().cloned();
+        let all = generations.iter().map(|g| {
+            unreadable(g.name, why(g).unwrap_or_else(|| "the reference generation cannot be read".to_owned()))
+        });
+        return Verification { proven: false, generations: all.collect() };
     };
+    let boundary = Sight::of(reference_rows, watermark);
+    let compared = generations.iter().enumerate().map(|(index, view)| {
+        let rows = match &view.rows {
+            Ok(rows) => *rows,
+            Err(why) => return unreadable(view.name, why.clone()),
+        };
+        let differences = match index.cmp(&reference) {
+            Ordering::Equal => Vec::new(),
+            Ordering::Less => evidence.differences((view, rows), reference_rows, true),
+            Ordering::Greater => evidence.differences((reference_view, reference_rows), rows, false),
+        };
+        compare(view.name, rows, &boundary, watermark, differences)
+    });
+    let comparisons: Vec<Comparison> = compared.collect();
     let speaks_against = |(view, comparison): (&GenerationView<'_>, &Comparison)| match comparison.verdict {
         Verdict::Disagrees => true,
         Verdict::Unreadable => !view.leftover,

@@ -181,8 +181,8 @@ impl MorselPlanner for BlamingFile<Box<dyn MorselPlanner>> {
             .with_planners(plan.take_ready_planners().into_iter().map(&planner).collect());
         if let Some(pending) = plan.take_pending_planner() {
             blaming.set_pending_planner(async move {
-                let planned = AssertUnwindSafe(pending.into_future()).catch_unwind().await;
-                blame(&file, planned).map(planner)
+                let outcome = AssertUnwindSafe(pending.into_future()).catch_unwind().await;
+                blame(&file, outcome).map(planner)
             });
         }
         Ok(Some(blaming))

@@ -1,6 +1,17 @@
 //! Panics of other crates' decoders, turned into errors.
 
+use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+thread_local! {
+    static GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread is inside [`guarded`]: a program's panic hook may keep silent then, since the panic is reported as
+/// an error.
+pub fn is_guarded() -> bool {
+    GUARDED.get()
+}
 
 /// Runs a decoder of another crate; a panic in it is an error like any other.
 ///
@@ -10,7 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// # Errors
 /// The panic's message.
 pub fn guarded<T>(decode: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(decode)).map_err(|payload| {
+    let outer = GUARDED.replace(true);
+    let decoded = catch_unwind(AssertUnwindSafe(decode));
+    GUARDED.set(outer);
+    decoded.map_err(|payload| {
         let message = payload.downcast_ref::<String>().map(String::as_str).or(payload.downcast_ref::<&str>().copied());
         format!("something that its decoder does not survive: {}", message.unwrap_or("no message"))
     })
@@ -28,5 +42,12 @@ mod tests {
             guarded(|| -> usize { panic!("page {}", empty.len()) }),
             Err("something that its decoder does not survive: page 0".to_owned())
         );
+    }
+
+    #[test]
+    fn the_thread_knows_that_it_is_guarded() {
+        assert_eq!((is_guarded(), guarded(is_guarded), is_guarded()), (false, Ok(true), false));
+        let _ = guarded(|| panic!("on the way"));
+        assert!(!is_guarded());
     }
 }

@@ -20,7 +20,7 @@ mod table;
 pub use deletes::{DeleteFile, DeleteKind, DeletedRows};
 pub use error::Error;
 pub(crate) use error::io_error;
-pub use guard::guarded;
+pub use guard::{guarded, is_guarded};
 pub use listing::unreferenced;
 pub use manifest::{Bounds, DataFile};
 pub use metadata::{Field, FieldType, Schema, Snapshot, TableMetadata};

@@ -1,0 +1,348 @@
+//! What can be typed: the clap types, and nothing else. Nothing is opened here.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+
+/// Offline parquet forensics and seq resolution for HypAware caches.
+#[derive(Debug, Parser)]
+#[command(name = "hypseq", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(after_help = "Example: hypseq --home ~/.hyp status")]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Global {
+    /// A HypAware home; may be repeated or be a glob [default: $HYP_HOME, else ~/.hyp]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub home: Vec<String>,
+    /// A bare copy of a cache root (the folder that holds `datasets/`); there are no watermarks then
+    #[arg(long, global = true, value_name = "DIR", conflicts_with = "home")]
+    pub cache: Vec<String>,
+    /// How to print the answer
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN")]
+    pub color: Color,
+    /// Say nothing beside the answer and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Say more beside the answer
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// One JSON document
+    Json,
+    /// One JSON object per line
+    Ndjson,
+    /// Comma-separated values with a header
+    Csv,
+    /// A Markdown table
+    Markdown,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What is in the cache, and how far each sink believes it has sent
+    Status(Status),
+    /// Run SQL over the cache, every internal column included
+    Sql(Sql),
+    /// Run a canned query
+    Query(Query),
+    /// Find the boundary of a time, with what each choice would cost
+    Resolve(Resolve),
+    /// Check a boundary in every generation
+    Verify(Verify),
+    /// Write and read rewind plans
+    #[command(subcommand)]
+    Plan(Plan),
+}
+
+/// Which partition is meant.
+#[derive(Debug, Clone, Args)]
+pub struct Target {
+    /// The dataset; may be left out when only one fits
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    /// The partition's path below the dataset, such as `source=claude`; may be left out when only one fits
+    #[arg(long, value_name = "PATH")]
+    pub partition: Option<String>,
+    /// Use this generation instead of the live one
+    #[arg(long, value_name = "NAME")]
+    pub generation: Option<String>,
+    /// The column that holds a row's time, for a dataset whose column is not known
+    #[arg(long, value_name = "COLUMN")]
+    pub time_column: Option<String>,
+}
+
+/// Rows to leave out of a resolution; they are still counted as lost or resent.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LeaveOut {
+    /// Leave rows with a time outside this range out of the resolution; either end may be empty
+    #[arg(long, value_name = "FROM..TO")]
+    pub ignore_times_outside: Option<String>,
+    /// Leave the rows for which this SQL predicate is true out of the resolution
+    #[arg(long, value_name = "PREDICATE")]
+    pub exclude: Option<String>,
+}
+
+/// The zone of times that are typed without one.
+#[derive(Debug, Clone, Args)]
+pub struct Zone {
+    /// Read times without a zone in this one, such as `Europe/Berlin` or `UTC`
+    #[arg(long, value_name = "ZONE")]
+    pub tz: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hypseq --home ~/.hyp status --format json")]
+pub struct Status {
+    /// Only this dataset
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    /// Only this partition
+    #[arg(long, value_name = "PATH")]
+    pub partition: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Schemas: live (the default; what the daemon reads), raw (every physical row), complete (one row per seq).\n\nExample: hypseq sql -c 'SELECT max(_hyp_ingest_seq) FROM ai_gateway_messages'"
+)]
+pub struct Sql {
+    /// A statement, or several with `;` between; may be repeated
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub commands: Vec<String>,
+    /// A file of statements; may be repeated, and runs after the commands
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hypseq query rows-around-seq --param seq=722")]
+pub struct Query {
+    /// Which query; see --list
+    #[arg(required_unless_present = "list")]
+    pub name: Option<String>,
+    /// A parameter's value; may be repeated
+    #[arg(long = "param", value_name = "K=V")]
+    pub params: Vec<String>,
+    /// List the queries
+    #[arg(long, conflicts_with_all = ["name", "params", "show"])]
+    pub list: bool,
+    /// Print the query's SQL instead of running it
+    #[arg(long)]
+    pub show: bool,
+    /// Take queries from this folder instead of the built-in ones
+    #[arg(long, value_name = "DIR")]
+    pub queries: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: hypseq resolve --dataset ai_gateway_messages --partition source=claude --at 2026-07-28T21:00:00Z"
+)]
+pub struct Resolve {
+    #[command(flatten)]
+    pub point: ResolvePoint,
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub leave_out: LeaveOut,
+    #[command(flatten)]
+    pub zone: Zone,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct ResolvePoint {
+    /// A time: RFC 3339 with zone, `@` and epoch seconds or milliseconds, or `2h ago`
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<String>,
+    /// A seq: the boundary after the last row at or below it
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub seq: Option<String>,
+    /// A row's id: the boundary after that row
+    #[arg(long, value_name = "PART_ID")]
+    pub id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: hypseq verify --dataset ai_gateway_messages --partition source=claude --at 2026-07-28T21:00:00Z"
+)]
+pub struct Verify {
+    #[command(flatten)]
+    pub point: VerifyPoint,
+    /// Compare the content of every column too, not only seq, time and id
+    #[arg(long)]
+    pub deep: bool,
+    #[command(flatten)]
+    pub target: Target,
+    #[command(flatten)]
+    pub leave_out: LeaveOut,
+    #[command(flatten)]
+    pub zone: Zone,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct VerifyPoint {
+    /// A time; its safe boundary is verified
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub at: Option<String>,
+    /// A seq; the boundary after it is verified
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub seq: Option<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Plan {
+    /// Plan to set watermarks back; a dry run unless --out is given
+    Rewind(Box<PlanRewind>),
+    /// Print a plan
+    Show(PlanFile),
+    /// Check every guard of a plan, and derive its figures again; changes nothing
+    Check(PlanFile),
+    /// Set the watermarks of a plan back, once
+    Apply(PlanApply),
+    /// Take a plan back that was applied; a dry run unless --apply is given
+    Undo(PlanUndo),
+    /// List the plans that were applied, and what became of each
+    List,
+    /// Print the JSON Schema of plans
+    Schema,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: hypseq plan rewind --sink central --dataset ai_gateway_messages --partition source=claude \\\n           --since 2026-07-28T21:00:00Z --reason 'opt-out of 28 July' --out rewind.json"
+)]
+pub struct PlanRewind {
+    /// The sink instance whose watermark goes back, or PLUGIN/INSTANCE
+    #[arg(long, value_name = "INSTANCE")]
+    pub sink: String,
+    #[command(flatten)]
+    pub point: PlanPoint,
+    /// Why; it stands in the plan
+    #[arg(long, value_name = "TEXT")]
+    pub reason: String,
+    /// The dataset; may be left out when only one fits
+    #[arg(long, value_name = "NAME")]
+    pub dataset: Option<String>,
+    /// The partition's path; may be repeated, or left out when only one fits
+    #[arg(long, value_name = "PATH")]
+    pub partition: Vec<String>,
+    /// Every partition of the sink with suspected unsent rows
+    #[arg(long, conflicts_with = "partition")]
+    pub all_gaps: bool,
+    /// The column that holds a row's time, for a dataset whose column is not known
+    #[arg(long, value_name = "COLUMN")]
+    pub time_column: Option<String>,
+    /// Which of two answers to take
+    #[arg(long, value_enum, default_value_t = Policy::Safe)]
+    pub policy: Policy,
+    #[command(flatten)]
+    pub leave_out: LeaveOut,
+    #[command(flatten)]
+    pub zone: Zone,
+    /// Write the plan here (mode 0600); an existing file is never overwritten
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Hours until a consumer must refuse the plan
+    #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u16).range(1..=720))]
+    pub expires_in: u16,
+    #[command(flatten)]
+    pub accept: Accept,
+}
+
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub struct PlanPoint {
+    /// Send every row after this time again
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub since: Option<String>,
+    /// Send every row above this seq again
+    #[arg(long, value_name = "N", allow_hyphen_values = true)]
+    pub to_seq: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Policy {
+    /// The highest watermark that loses nothing
+    Safe,
+    /// The least watermark that sends nothing twice; loses rows where the two differ
+    Tight,
+}
+
+/// Acceptances; none implies another.
+#[derive(Debug, Clone, Args)]
+pub struct Accept {
+    /// Accept that exactly this many rows are never sent
+    #[arg(long = "accept-loss", value_name = "N")]
+    pub loss: Option<u64>,
+    /// Accept that policy withholds rows again
+    #[arg(long = "accept-withheld")]
+    pub withheld: bool,
+    /// Accept a boundary that the generations do not prove
+    #[arg(long = "accept-unproven")]
+    pub unproven: bool,
+    /// Accept that everything is sent again
+    #[arg(long = "accept-full-resend")]
+    pub full_resend: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hypseq plan check rewind.json")]
+pub struct PlanFile {
+    /// The plan
+    pub file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hypseq --home ~/.hyp plan apply rewind.json --watch")]
+pub struct PlanApply {
+    /// The plan
+    pub file: PathBuf,
+    /// Time the swap by the daemon's own writes, and judge what the following ticks make of it
+    #[arg(long)]
+    pub watch: bool,
+    /// How long to watch at most: half of it for the daemon's write before the swap, such as 30s, 10m or 1h
+    #[arg(long, value_name = "SPAN", default_value = "10m", requires = "watch", value_parser = crate::duration::parse)]
+    pub timeout: std::time::Duration,
+    /// How often to swap again when a tick in flight wrote over the swap
+    #[arg(long, value_name = "N", default_value_t = 3, requires = "watch")]
+    pub retries: u8,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hypseq --home ~/.hyp plan undo rewind.json --apply")]
+pub struct PlanUndo {
+    /// The plan that was applied, or its inverse
+    pub file: PathBuf,
+    /// Set the watermarks back to where they were before the rewind
+    #[arg(long)]
+    pub apply: bool,
+    /// Write the inverse plan here (mode 0600); an existing file is never overwritten
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}

@@ -1,0 +1,68 @@
+//! `sql`: statements from options, files or stdin, all through one executor.
+
+use std::io::{self, IsTerminal, Read};
+
+use anyhow::{Context, Result, bail};
+use hypseq_cache::{Home, Problem, Severity};
+use hypseq_engine::{Engine, EngineOptions};
+
+use crate::batches;
+use crate::cli::{Global, Sql};
+use crate::exit::ExitStatus;
+use crate::printer::Printer;
+use crate::select;
+
+pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus> {
+    let homes = select::homes(global)?;
+    let scripts = scripts(args)?;
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let (engine, status) = open(&homes, printer).await?;
+        let mut statements = Vec::new();
+        for script in &scripts {
+            statements.extend(engine.parse(script)?);
+        }
+        if statements.is_empty() {
+            bail!("no statement was given\n  hint: give one with -c, a file with -f, or pipe one in");
+        }
+        for statement in &statements {
+            batches::print(engine.execute(statement).await?, printer).await?;
+        }
+        Ok(status)
+    })
+}
+
+fn scripts(args: &Sql) -> Result<Vec<String>> {
+    let mut scripts = args.commands.clone();
+    for file in &args.files {
+        scripts.push(std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?);
+    }
+    if scripts.is_empty() {
+        if io::stdin().is_terminal() {
+            bail!("no statement was given\n  hint: give one with -c, a file with -f, or pipe one in");
+        }
+        let mut script = String::new();
+        io::stdin().read_to_string(&mut script).context("stdin is not text")?;
+        scripts.push(script);
+    }
+    Ok(scripts)
+}
+
+/// Opens the engine. Rows that could not be read make the status say that the answer is not whole; a partition whose
+/// live generation is unknown is left out of `live` with a warning, since no row of it is unreadable.
+pub async fn open(homes: &[Home], printer: &Printer) -> Result<(Engine, ExitStatus)> {
+    let (engine, problems) = Engine::open(homes, &EngineOptions::default()).await?;
+    let downgraded = problems
+        .iter()
+        .cloned()
+        .map(|p| if unknown_live(&p) { Problem { severity: Severity::Warning, ..p } } else { p });
+    printer.problems(&downgraded.collect::<Vec<_>>());
+    let unreadable =
+        |p: &Problem| p.severity == Severity::Error && !p.code.starts_with("cursor-") && !p.code.starts_with("live-");
+    let status = if problems.iter().any(unreadable) { ExitStatus::CouldNotTell } else { ExitStatus::Yes };
+    Ok((engine, status))
+}
+
+/// A partition that is left out of `live`: no row of it is unreadable.
+fn unknown_live(problem: &Problem) -> bool {
+    problem.code.starts_with("cursor-") || problem.code.starts_with("live-")
+}

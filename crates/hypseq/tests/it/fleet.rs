@@ -1,0 +1,50 @@
+//! Several homes at once, and bare cache roots.
+
+use serde_json::json;
+
+use crate::support::{CLAUDE, T, home, items, run, testdata};
+
+#[test]
+fn every_result_names_its_home() {
+    let args = ["--home", &home("neutral"), "--home", &home("monotone"), "--format", "json", "resolve", "--at", T];
+    let shown = run([&args[..], &CLAUDE].concat()).exits(0).json();
+    let safe: Vec<_> = items(&shown).iter().map(|r| (r["home"].clone(), r["safe_seq"].clone())).collect();
+    assert_eq!(safe, [(json!("neutral"), json!("722")), (json!("monotone"), json!("719"))]);
+}
+
+#[test]
+fn a_glob_is_a_fleet() {
+    let glob = testdata().join("[mn]*").to_string_lossy().into_owned();
+    let sql = "SELECT home, count(*) AS rows FROM ai_gateway_messages GROUP BY home ORDER BY home";
+    let ran = run(["--home", &glob, "--format", "csv", "sql", "-c", sql]).exits(0);
+    assert_eq!(ran.stdout, "home,rows\nmonotone,1280\nneutral,1199\n");
+    let status = run(["--home", &glob, "--format", "json", "status"]).exits(0).json();
+    assert_eq!(items(&status).len(), 2);
+}
+
+#[test]
+fn a_bare_cache_root_has_everything_but_watermarks() {
+    let cache = format!("{}/hypaware/cache", home("neutral"));
+    let status = run(["--cache", &cache, "--format", "json", "status"]).exits(0).json();
+    assert_eq!(items(&status["partitions"][0]["watermarks"]).len(), 0);
+    let shown =
+        run([&["--cache", &cache, "--format", "json", "resolve", "--at", T][..], &CLAUDE].concat()).exits(0).json();
+    assert_eq!(shown["safe_seq"], "722");
+    let plan = ["--cache", &cache, "plan", "rewind", "--sink", "central", "--since", T, "--reason", "x"];
+    assert!(run(plan).exits(2).stderr.contains("--home"));
+}
+
+#[test]
+fn a_plan_is_for_one_home() {
+    let args =
+        ["--home", &home("neutral"), "--home", &home("monotone"), "plan", "rewind", "--sink", "central", "--since", T];
+    let ran = run([&args[..], &["--reason", "x"]].concat()).exits(2);
+    assert!(ran.stderr.contains("one home"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_home_comes_from_the_environment_too() {
+    let output = crate::support::command().env("HYP_HOME", home("skew")).args(["--format", "json", "status"]).output();
+    let shown: serde_json::Value = serde_json::from_slice(&output.expect("runs").stdout).expect("JSON");
+    assert_eq!(shown["home"], "skew");
+}

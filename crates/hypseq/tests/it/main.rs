@@ -1,0 +1,19 @@
+//! The program as its users run it, on caches that HypAware wrote.
+
+mod bad_input;
+mod corpora;
+mod fleet;
+mod formats;
+#[cfg(unix)]
+mod killed;
+mod life;
+mod plan;
+mod plan_life;
+mod plan_watch;
+mod query;
+#[cfg(unix)]
+mod race;
+mod read_only;
+mod readme;
+mod support;
+mod verify;

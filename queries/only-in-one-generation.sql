@@ -1,0 +1,17 @@
+-- purpose: rows visible in one generation and not in another, and whether the other one has them as deleted
+-- param: dataset DATASET = ai_gateway_messages  the dataset
+-- param: partition TEXT = source=claude  the partition's path
+-- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: has TEXT  the generation that has them
+-- param: lacks TEXT  the generation that lacks them
+WITH other AS (
+  SELECT _hyp_ingest_seq AS seq, min(CAST(_deleted AS INT)) = 1 AS deleted
+  FROM raw.{dataset}
+  WHERE _partition = $partition AND _generation = $lacks AND _referenced
+  GROUP BY _hyp_ingest_seq
+)
+SELECT a._hyp_ingest_seq, a.{time}, a._file, a._pos, other.deleted IS NOT NULL AS deleted_there
+FROM raw.{dataset} a LEFT JOIN other ON other.seq = a._hyp_ingest_seq
+WHERE a._partition = $partition AND a._generation = $has AND a._referenced AND NOT a._deleted
+  AND coalesce(other.deleted, true)
+ORDER BY a._hyp_ingest_seq
