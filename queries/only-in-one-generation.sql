@@ -1,4 +1,4 @@
--- purpose: rows visible in one generation and not in another, and whether the other one has them as deleted
+-- purpose: rows with a seq visible in one generation and not in another, and whether the other one has them as deleted
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition TEXT = source=claude  the partition's path
 -- param: time COLUMN = message_created_at  the column that holds a row's time
@@ -13,5 +13,5 @@ WITH other AS (
 SELECT a._hyp_ingest_seq, a.{time}, a._file, a._pos, other.deleted IS NOT NULL AS deleted_there
 FROM raw.{dataset} a LEFT JOIN other ON other.seq = a._hyp_ingest_seq
 WHERE a._partition = $partition AND a._generation = $has AND a._referenced AND NOT a._deleted
-  AND coalesce(other.deleted, true)
+  AND a._hyp_ingest_seq IS NOT NULL AND coalesce(other.deleted, true)
 ORDER BY a._hyp_ingest_seq

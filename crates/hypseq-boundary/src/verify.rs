@@ -298,9 +298,12 @@ impl Evidence<'_> {
         let gone = only_older.iter().map(|row| {
             let retained = || row.time.zip(self.retention_cutoff).is_some_and(|(time, cutoff)| time < cutoff);
             let twin = || row.id.as_deref().and_then(|id| twins.get(id)).and_then(|seqs| seqs.first().copied());
+            // A copy that is newer by name and not the live one ended when it was made; the live one went on.
+            let went_on = !newer_is_reference && Some(row.seq) > newer.max_seq();
             let reason = self
                 .deletes
                 .reason(row)
+                .or_else(|| went_on.then_some(Reason::FlushedLater))
                 .or_else(|| retained().then_some(Reason::Retention))
                 .or_else(|| twin().map(|kept_seq| Reason::Duplicate { kept_seq }))
                 .unwrap_or(Reason::Unexplained);

@@ -89,14 +89,14 @@ impl Excluded {
     }
 }
 
-/// Seqs of the live rows of a partition for which a SQL predicate is true.
+/// Seqs of the visible rows of a partition, in any generation, for which a SQL predicate is true.
 async fn seqs_where(home: &Home, partition: &Partition, predicate: &str) -> Result<HashSet<i64>> {
     let (engine, _) = Engine::open(std::slice::from_ref(home), &EngineOptions::default()).await?;
     let path = partition.id.path.replace('\'', "''");
     let dataset = partition.id.dataset.replace('"', "\"\"");
     let sql = format!(
-        "SELECT DISTINCT _hyp_ingest_seq FROM raw.\"{dataset}\" WHERE _partition = '{path}' AND _hyp_ingest_seq IS NOT NULL \
-         AND ({predicate}\n)"
+        "SELECT DISTINCT _hyp_ingest_seq FROM (SELECT * FROM raw.\"{dataset}\" WHERE _partition = '{path}' AND _referenced AND \
+         NOT _deleted AND _hyp_ingest_seq IS NOT NULL) WHERE ({predicate}\n)"
     );
     let evaluated = || format!("--exclude `{predicate}` cannot be evaluated");
     let rows = engine.query(&sql).await.with_context(evaluated)?;
@@ -131,11 +131,12 @@ pub fn resolve_point(surveyed: &Surveyed, point: &Point, excluded: &Excluded) ->
     }
 }
 
-/// The boundary after the last row at or below a seq, resolved at that row's own time.
+/// The boundary after the last row at or below a seq, resolved at the time of the last such row that has one.
 fn at_position(all: &RowSet, considered: &RowSet, seq: i64, excluded_rows: u64) -> Resolved {
     let last_row = all.at_or_below(seq).last().cloned();
     let next_row = all.above(seq).first().cloned();
-    let boundary = last_row.as_ref().and_then(|r| r.time).map(|at| {
+    let last_time = all.at_or_below(seq).iter().rev().find_map(|r| r.time);
+    let boundary = last_time.map(|at| {
         let Ok(boundary) = resolve(all, considered, at);
         boundary
     });

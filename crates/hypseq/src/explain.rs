@@ -111,6 +111,9 @@ impl Context<'_> {
                 match (boundary.tight_seq, boundary.first_seq_after) {
                     (None, None) => "There are no rows with a seq and a time here".to_owned(),
                     (None, Some(_)) => format!("{at} lies before the first row: everything would be sent"),
+                    (Some(_), None) if boundary.sides.rows_after > 0 => {
+                        format!("Every row younger than {at} was left out of the resolution")
+                    }
                     (Some(_), None) => {
                         format!("No row of this generation is younger than {at}: nothing to rewind for here")
                     }

@@ -12,8 +12,10 @@ use crate::survey::{Survey, Surveyed};
 pub enum Hole {
     /// A row of another partition has it.
     Elsewhere { partition: String },
-    /// A row of this partition had it: it is deleted, or only another generation shows it.
-    Deleted { generation: String, by: Option<String> },
+    /// A row of this partition had it, and a delete file removed it.
+    Deleted { generation: String, by: String },
+    /// Another generation shows it: a later compaction dropped it, or it was flushed after this one was retired.
+    OtherGeneration { generation: String },
     /// The allocator has not reached it.
     Unallocated { next_seq: i64 },
     /// Nothing on disk has it: reserved and never stamped, or every copy is gone.
@@ -33,14 +35,14 @@ impl Hole {
             return Ok(Self::Unallocated { next_seq });
         }
         if let Some(deleted) = surveyed.deleted().iter().find(|d| d.row.seq == seq) {
-            return Ok(Self::Deleted { generation: surveyed.generation.name.clone(), by: Some(deleted.by.clone()) });
+            return Ok(Self::Deleted { generation: surveyed.generation.name.clone(), by: deleted.by.clone() });
         }
         for other in Survey::of(here, None)?.generations.iter().rev() {
             if let Some(deleted) = other.deleted().iter().find(|d| d.row.seq == seq) {
-                return Ok(Self::Deleted { generation: other.generation.name.clone(), by: Some(deleted.by.clone()) });
+                return Ok(Self::Deleted { generation: other.generation.name.clone(), by: deleted.by.clone() });
             }
             if !other.scan.visible.with_seq(seq).is_empty() {
-                return Ok(Self::Deleted { generation: other.generation.name.clone(), by: None });
+                return Ok(Self::OtherGeneration { generation: other.generation.name.clone() });
             }
         }
         for partition in partitions.iter().filter(|p| p.id != here.id) {
@@ -58,7 +60,7 @@ impl Hole {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Elsewhere { .. } => "elsewhere",
-            Self::Deleted { .. } => "deleted",
+            Self::Deleted { .. } | Self::OtherGeneration { .. } => "deleted",
             Self::Unallocated { .. } => "unallocated",
             Self::Unknown => "unknown",
         }
@@ -71,11 +73,11 @@ impl Hole {
     pub fn sentence(&self) -> String {
         match self {
             Self::Elsewhere { partition } => format!("it is a row of {partition}; the counter is the whole cache's"),
-            Self::Deleted { generation, by: Some(file) } => {
+            Self::Deleted { generation, by: file } => {
                 format!("it was a row of this partition, deleted in generation {generation} by {file}")
             }
-            Self::Deleted { generation, by: None } => {
-                format!("it is a row of generation {generation} only; a later one dropped it")
+            Self::OtherGeneration { generation } => {
+                format!("it is a row of generation {generation} and not of this one")
             }
             Self::Unallocated { next_seq } => format!("it was never given out: the next seq is {next_seq}"),
             Self::Unknown => {

@@ -74,6 +74,26 @@ pub async fn plan(request: &Request<'_>, partition: &Partition, file: &Watermark
         Target::Nothing(why) => return Ok(Planned::NothingToDo(format!("{name}: {why}"))),
         Target::None(refusal) => return Ok(Planned::NoTarget(refusal)),
     };
+    let skipped = |at: i64| {
+        let Ok(cost) = live.scan.visible.cost(at, watermark.seq);
+        cost.lost
+    };
+    if let (true, Point::At(when)) = (target >= watermark.seq, &request.point)
+        && skipped(when.at) > 0
+    {
+        return Ok(Planned::NoTarget(Refusal {
+            code: "loss",
+            message: format!(
+                "{name}: the watermark, {}, lies below the {} answer {target}, and {} younger than {} at or below it would \
+                 never be sent",
+                watermark.seq,
+                if request.policy == Policy::Tight { "tight" } else { "safe" },
+                crate::sentence::count(skipped(when.at), "row"),
+                show(when.at)
+            ),
+            flag: "--policy safe".to_owned(),
+        }));
+    }
     if target >= watermark.seq {
         return Ok(Planned::NothingToDo(format!(
             "{name}: the watermark of sink {} is {}, at or below the target {target}; every row above the target will be sent \
@@ -99,6 +119,17 @@ fn target(request: &Request<'_>, resolved: &Resolved) -> Target {
         return Target::Seq(position);
     }
     let Some(boundary) = &resolved.boundary else { return Target::Nothing("there are no rows".to_owned()) };
+    if boundary.first_seq_after.is_none() && boundary.sides.rows_after > 0 {
+        return Target::None(Refusal {
+            code: "exclusions",
+            message: format!(
+                "every one of the {} younger than {} was left out of the resolution",
+                crate::sentence::count(boundary.sides.rows_after, "row"),
+                show(boundary.at)
+            ),
+            flag: "leave out less with --ignore-times-outside or --exclude".to_owned(),
+        });
+    }
     if boundary.first_seq_after.is_none() {
         return Target::Nothing(format!(
             "no row with a seq is younger than {}: nothing to rewind for",
@@ -150,7 +181,7 @@ impl Drafting<'_> {
         let rows = &self.live.scan.visible;
         let last = rows.at_or_below(self.target).last().map(row).transpose()?;
         let next = rows.above(self.target).first().map(row).transpose()?;
-        let refusals = self.refusals(&counts, outgoing);
+        let refusals = self.refusals(&counts, outgoing, &readings);
         let rewind = plan::Rewind {
             dataset: id.dataset.clone(),
             partition: id.path.clone(),
@@ -285,7 +316,7 @@ impl Drafting<'_> {
         let exported = self.watermark.exported_row_count;
         let legacy = self.survey.legacy_rows();
         let at_rank = |rank: u64| {
-            let index = usize::try_from(rank).ok()?.checked_sub(1)?;
+            let Some(index) = usize::try_from(rank).ok()?.checked_sub(1) else { return Some(0) };
             union.rows().get(index).map(|r| r.seq)
         };
         let mut readings = vec![("the exported rows", at_rank(exported))];
@@ -308,10 +339,12 @@ impl Drafting<'_> {
         }
     }
 
-    fn refusals(&self, counts: &plan::Counts, outgoing: &Outgoing) -> Vec<Refusal> {
+    fn refusals(&self, counts: &plan::Counts, outgoing: &Outgoing, readings: &[Reading]) -> Vec<Refusal> {
         let accept = self.request.accept;
         let mut refusals = Vec::new();
-        let lost = counts.lost.unwrap_or(0);
+        // Without a time only the exported count can say what a target skips; the reading that skips least counts.
+        let by_count = || readings.iter().map(|r| r.unsent_below(self.target)).min().unwrap_or(0);
+        let lost = counts.lost.unwrap_or_else(by_count);
         if accept.loss.unwrap_or(0) != lost {
             let said = accept.loss.map(|n| format!(", not {n}")).unwrap_or_default();
             refusals.push(Refusal {
@@ -356,7 +389,7 @@ impl Drafting<'_> {
     /// What speaks against the plan without refusing it: the exported count, and retention.
     fn remarks(&self, readings: &[Reading]) -> Vec<String> {
         let mut remarks = Vec::new();
-        if readings.iter().all(|r| r.found.is_some_and(|found| found < self.target)) {
+        if readings.iter().any(|r| r.unsent_below(self.target) > 0) {
             let says: Vec<String> = readings.iter().map(|r| r.says(self.target)).collect();
             remarks.push(format!("Careful: by the exported count, {}.", says.join("; or ")));
         }
@@ -392,10 +425,16 @@ struct Reading {
 }
 
 impl Reading {
+    /// Rows that a target would leave unsent, by this reading.
+    fn unsent_below(&self, target: i64) -> u64 {
+        if self.found.is_some_and(|found| found < target) { self.rows } else { 0 }
+    }
+
     fn says(&self, target: i64) -> String {
         let Self { what, found, rows } = self;
         let rows = crate::sentence::count(*rows, "row");
         match found {
+            Some(0) => format!("{what} end before the first row: {rows} from there to the target would stay unsent"),
             Some(found) if *found == target => format!("{what} end at seq {found}, the target itself"),
             Some(found) if *found < target => {
                 format!("{what} end at seq {found}: {rows} from there to the target would stay unsent")

@@ -39,6 +39,11 @@ impl<'a> Survey<'a> {
         Ok(Self { partition, generations })
     }
 
+    /// Whether every generation that is whole could be read whole.
+    pub fn complete(&self) -> bool {
+        self.generations.iter().all(|s| s.complete() || !s.generation.has_metadata)
+    }
+
     /// Every row with a seq that any generation has, deleted ones included; one row per seq, from the newest
     /// generation that has it.
     pub fn union(&self) -> RowSet {

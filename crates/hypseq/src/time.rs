@@ -95,6 +95,9 @@ fn epoch(typed: &str, digits: &str) -> Result<When> {
         return Err(expected());
     }
     let number: i64 = digits.parse().map_err(|_| expected())?;
+    if digits.len() > 13 {
+        return Err(expected());
+    }
     let (scale, unit) = if digits.len() <= 10 { (1_000_000, Some(Unit::Second)) } else { (1000, None) };
     let at = number.checked_mul(scale).ok_or_else(expected)?;
     Ok(When { at, typed: typed.to_owned(), unit })
@@ -241,8 +244,18 @@ mod tests {
 
     #[test]
     fn what_is_not_a_time_is_refused() {
-        for typed in ["", "yesterday", "2026-13-01T00:00:00Z", "@", "@-5", "@12x", "2x ago", "ago", "2026-07-28T25:00Z"]
-        {
+        for typed in [
+            "",
+            "yesterday",
+            "2026-13-01T00:00:00Z",
+            "@",
+            "@-5",
+            "@12x",
+            "@1785272400000000",
+            "2x ago",
+            "ago",
+            "2026-07-28T25:00Z",
+        ] {
             assert!(parse(typed, None).is_err(), "{typed}");
         }
         assert!(parse("@99999999999999999999", None).is_err());

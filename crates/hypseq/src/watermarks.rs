@@ -10,10 +10,19 @@ use crate::sentence::{count, grouped};
 pub struct SinkFigures {
     /// Rows with a seq at or below the watermark, over all generations, each seq once.
     pub rows_at_or_below: u64,
-    /// Of these, the rows that the sink seems to have moved past without sending them.
-    pub suspected_unsent: u64,
+    /// Of these, the rows that the sink seems to have moved past without sending them; none when the count cannot tell.
+    pub suspected_unsent: Option<u64>,
     /// Where the figure can be read in two ways, or does not add up.
     pub note: Option<String>,
+}
+
+/// Figures over generations of which not every row could be read.
+pub fn incomplete(watermark: &Watermark, union: &RowSet) -> SinkFigures {
+    SinkFigures {
+        rows_at_or_below: union.at_or_below(watermark.seq).len() as u64,
+        suspected_unsent: None,
+        note: Some("not every row could be read, so the count cannot tell a gap".to_owned()),
+    }
 }
 
 /// Compares what a sink says it sent with the rows it moved past. `exportedRowCount` counts legacy rows too when the
@@ -26,7 +35,7 @@ pub fn unsent(watermark: &Watermark, union: &RowSet, legacy_rows: u64) -> SinkFi
     let excess = exported.saturating_sub(rows + legacy_rows);
     let (suspected_unsent, note) = match (without_legacy, with_legacy) {
         (Some(fewer), Some(more)) if fewer != more => (
-            more,
+            Some(more),
             Some(format!(
                 "{} rows unsent if the {} without a seq were never sent, {} if they were",
                 grouped(fewer),
@@ -35,11 +44,11 @@ pub fn unsent(watermark: &Watermark, union: &RowSet, legacy_rows: u64) -> SinkFi
             )),
         ),
         (None, Some(0)) => {
-            (0, Some(format!("the exported count includes {} without a seq", count(legacy_rows, "row"))))
+            (Some(0), Some(format!("the exported count includes {} without a seq", count(legacy_rows, "row"))))
         }
-        (_, Some(gap)) => (gap, None),
+        (_, Some(gap)) => (Some(gap), None),
         (_, None) => (
-            0,
+            None,
             Some(format!(
                 "{} more exported than there are; resent after an earlier rewind, or gone with a removed generation, so \
                  the count cannot tell a gap",
@@ -63,7 +72,7 @@ mod tests {
     use super::*;
     use hypseq_boundary::Row;
 
-    fn figures(rows: i64, legacy: u64, seq: i64, exported: u64) -> (u64, u64, bool) {
+    fn figures(rows: i64, legacy: u64, seq: i64, exported: u64) -> (u64, Option<u64>, bool) {
         let union = RowSet::new((1..=rows).map(|seq| Row { seq, time: None, id: None }).collect());
         let watermark = Watermark { seq, exported_row_count: exported, updated_at: String::new() };
         let figures = unsent(&watermark, &union, legacy);
@@ -72,19 +81,19 @@ mod tests {
 
     #[test]
     fn a_gap_is_what_was_passed_and_not_exported() {
-        assert_eq!(figures(10, 0, 8, 8), (8, 0, false));
-        assert_eq!(figures(10, 0, 8, 5), (8, 3, false));
+        assert_eq!(figures(10, 0, 8, 8), (8, Some(0), false));
+        assert_eq!(figures(10, 0, 8, 5), (8, Some(3), false));
     }
 
     #[test]
     fn legacy_rows_make_two_readings() {
-        assert_eq!(figures(10, 4, 8, 12), (8, 0, true));
-        assert_eq!(figures(10, 4, 8, 10), (8, 2, false));
-        assert_eq!(figures(10, 4, 8, 5), (8, 7, true));
+        assert_eq!(figures(10, 4, 8, 12), (8, Some(0), true));
+        assert_eq!(figures(10, 4, 8, 10), (8, Some(2), false));
+        assert_eq!(figures(10, 4, 8, 5), (8, Some(7), true));
     }
 
     #[test]
     fn more_exported_than_there_is_tells_nothing() {
-        assert_eq!(figures(10, 4, 8, 13), (8, 0, true));
+        assert_eq!(figures(10, 4, 8, 13), (8, None, true));
     }
 }

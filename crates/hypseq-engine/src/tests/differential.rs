@@ -35,7 +35,7 @@ async fn answers_are_those_of_the_rows_in_memory() {
         for sql in &queries {
             expected.push(answer(&oracle, sql).await);
         }
-        for target_partitions in [1, 2, 4, 8] {
+        for target_partitions in [1, 2, 8] {
             let pushdown = if (seed + target_partitions) % 3 == 0 { "false" } else { "true" };
             let settings = [
                 ("datafusion.execution.parquet.pushdown_filters", pushdown),
@@ -46,8 +46,11 @@ async fn answers_are_those_of_the_rows_in_memory() {
             let options = EngineOptions { target_partitions, memory_limit: None };
             let engine = table.engine(&options, &settings);
             for (sql, expected) in queries.iter().zip(&expected) {
-                let found = answer(&engine, sql).await;
-                assert_eq!(&found, expected, "seed {seed}, {options:?}, {settings:?}\n{sql}");
+                // Wrong answers that depend on timing do not come every time.
+                for _ in 0..2 {
+                    let found = answer(&engine, sql).await;
+                    assert_eq!(&found, expected, "seed {seed}, {options:?}, {settings:?}\n{sql}");
+                }
             }
         }
     }

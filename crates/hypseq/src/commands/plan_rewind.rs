@@ -98,7 +98,19 @@ fn choose<'a>(
                 continue;
             };
             let survey = Survey::of(partition, args.time_column.as_deref())?;
-            if watermarks::unsent(watermark, &survey.union(), survey.legacy_rows()).suspected_unsent > 0 {
+            // One that cannot be read whole is planned all the same: the planning refuses it and says why.
+            let gap = !survey.complete() || {
+                let figures = watermarks::unsent(watermark, &survey.union(), survey.legacy_rows());
+                let unknown = || {
+                    format!(
+                        "{}: whether there is a gap cannot be told: {}\n  hint: name the partition with --partition",
+                        select::name(&partition.id),
+                        figures.note.as_deref().unwrap_or_default()
+                    )
+                };
+                figures.suspected_unsent.with_context(unknown)? > 0
+            };
+            if gap {
                 chosen.push((partition, *file));
             }
         }

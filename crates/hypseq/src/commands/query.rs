@@ -27,7 +27,7 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
         printer.text(&query.sql)?;
         return Ok(ExitStatus::Yes);
     }
-    let homes = select::homes(global)?;
+    let homes = [select::one_home(global, "query")?];
     tokio::runtime::Runtime::new()?.block_on(async {
         let (engine, status) = sql::open(&homes, printer).await?;
         let names = Names::read(&engine).await?;

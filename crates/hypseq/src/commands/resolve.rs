@@ -128,6 +128,7 @@ impl Report for Resolution {
             "lost_at_safe": boundary.map_or(0, |b| b.cost_at_safe.lost),
             "resent_at_safe": boundary.map_or(0, |b| b.cost_at_safe.resent),
             "null_time_rows": sides.null_time_rows,
+            "null_time_lost_at_safe": boundary.map_or(0, |b| b.cost_at_safe.null_time_lost),
             "null_time_lost_at_tight": boundary.map_or(0, |b| b.cost_at_tight.null_time_lost),
             "null_time_resent_at_safe": boundary.map_or(0, |b| b.cost_at_safe.null_time_resent),
             "legacy_rows": scan.legacy_rows,

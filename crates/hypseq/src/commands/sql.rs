@@ -48,16 +48,11 @@ fn scripts(args: &Sql) -> Result<Vec<String>> {
 }
 
 /// Opens the engine. Rows that could not be read make the status say that the answer is not whole; a partition whose
-/// live generation is unknown is left out of `live` with a warning, since no row of it is unreadable.
+/// live generation is unknown is left out of `live`, and the error says so; no row of it is unreadable.
 pub async fn open(homes: &[Home], printer: &Printer) -> Result<(Engine, ExitStatus)> {
     let (engine, problems) = Engine::open(homes, &EngineOptions::default()).await?;
-    let downgraded = problems
-        .iter()
-        .cloned()
-        .map(|p| if unknown_live(&p) { Problem { severity: Severity::Warning, ..p } } else { p });
-    printer.problems(&downgraded.collect::<Vec<_>>());
-    let unreadable =
-        |p: &Problem| p.severity == Severity::Error && !p.code.starts_with("cursor-") && !p.code.starts_with("live-");
+    printer.problems(&problems);
+    let unreadable = |p: &Problem| p.severity == Severity::Error && !unknown_live(p);
     let status = if problems.iter().any(unreadable) { ExitStatus::CouldNotTell } else { ExitStatus::Yes };
     Ok((engine, status))
 }

@@ -18,7 +18,7 @@ use crate::select;
 use crate::sentence::{bytes, count, grouped, range};
 use crate::survey::{Survey, Surveyed};
 use crate::time::show;
-use crate::watermarks::{SinkFigures, unsent};
+use crate::watermarks::{SinkFigures, incomplete, unsent};
 
 pub fn run(global: &Global, args: &Status, printer: &Printer) -> Result<ExitStatus> {
     let progress = printer.progress("reading every generation");
@@ -161,7 +161,10 @@ impl PartitionStatus {
         let mine = watermarks.iter().filter(|w| w.is_for(&partition.id));
         let watermarks = mine
             .map(|file| {
-                let figures = file.state.as_ref().ok().map(|w| (w.clone(), unsent(w, union, legacy)));
+                let figures = file.state.as_ref().ok().map(|w| {
+                    let figures = if survey.complete() { unsent(w, union, legacy) } else { incomplete(w, union) };
+                    (w.clone(), figures)
+                });
                 WatermarkStatus { plugin: file.plugin.clone(), instance: file.instance.clone(), figures }
             })
             .collect();
@@ -277,7 +280,7 @@ impl HomeStatus {
     /// What to do about suspected gaps.
     fn advice(&self, printer: &Printer, text: &mut String) {
         let gaps = self.partitions.iter().flat_map(|p| {
-            let unsent = |w: &WatermarkStatus| w.figures.as_ref().map_or(0, |(_, f)| f.suspected_unsent);
+            let unsent = |w: &WatermarkStatus| w.figures.as_ref().and_then(|(_, f)| f.suspected_unsent).unwrap_or(0);
             p.watermarks.iter().filter(move |w| unsent(w) > 0).map(move |w| (p, w, unsent(w)))
         });
         for (partition, watermark, unsent) in gaps {
@@ -374,7 +377,7 @@ impl PartitionStatus {
                     watermark.seq.to_string(),
                     grouped(figures.rows_at_or_below),
                     grouped(watermark.exported_row_count),
-                    grouped(figures.suspected_unsent),
+                    figures.suspected_unsent.map_or_else(|| "unknown".to_owned(), grouped),
                     moved(&watermark.updated_at, wide),
                 ]),
                 None => grid.row([w.instance.as_str(), "unreadable", "–", "–", "unknown", "–"]),
@@ -442,7 +445,7 @@ impl WatermarkStatus {
             "exported_row_count": figures.map(|(w, _)| w.exported_row_count),
             "updated_at": figures.map(|(w, _)| &w.updated_at),
             "rows_at_or_below": figures.map(|(_, f)| f.rows_at_or_below),
-            "suspected_unsent_rows": figures.map(|(_, f)| f.suspected_unsent),
+            "suspected_unsent_rows": figures.and_then(|(_, f)| f.suspected_unsent),
             "state": if figures.is_some() { "ok" } else { "unreadable" },
             "note": figures.and_then(|(_, f)| f.note.as_deref()),
         })

@@ -113,7 +113,10 @@ fn everything_is_sent_again_only_when_it_is_spelled() {
 
 #[test]
 fn a_target_above_what_was_exported_is_warned_of() {
-    let above = rewind(&home("neutral"), &["--to-seq", "1254", "--accept-withheld"]).exits(0).json();
+    let above = ["--to-seq", "1254", "--accept-withheld"];
+    let refused = rewind(&home("neutral"), &above).exits(3);
+    assert_eq!(refusals(&refused), ["loss"]);
+    let above = rewind(&home("neutral"), &[&above[..], &["--accept-loss", "319"]].concat()).exits(0).json();
     let remark = above["remarks"][0].as_str().expect("a remark").to_owned();
     assert!(remark.contains("end at seq 722: 319 rows from there to the target would stay unsent"), "{remark}");
     let below = rewind(&home("neutral"), &["--to-seq", "700", "--accept-withheld"]).exits(0).json();
