@@ -73,6 +73,8 @@ pub(crate) struct Totals {
     pub rows: i64,
     pub bytes: i64,
     pub delete_files: i64,
+    /// Those of the delete files that are deletion vectors; of one commit.
+    pub vectors: i64,
     pub deleted_rows: i64,
 }
 
@@ -167,6 +169,7 @@ impl Table {
             };
             rows = files.iter().map(|file| of_loss(&file.losses, loss).count() as u64).sum();
             commit.added.delete_files = as_long(entries.len());
+            commit.added.vectors = as_long(entries.iter().filter(|entry| entry.vector.is_some()).count());
             commit.added.deleted_rows = rows.cast_signed();
             self.supersede(&commit, &superseded)?;
             self.add_manifest(&mut commit, Contents::Deletes, &entries)?;
@@ -348,6 +351,7 @@ impl Totals {
         self.rows += other.rows;
         self.bytes += other.bytes;
         self.delete_files += other.delete_files;
+        self.vectors += other.vectors;
         self.deleted_rows += other.deleted_rows;
     }
 }
@@ -379,7 +383,9 @@ fn summary(operation: &'static str, added: &Totals, total: &Totals, partitions: 
     let of_kind = if operation == "append" {
         vec![("added-data-files", added.data_files), ("added-records", added.rows)]
     } else {
-        vec![("added-delete-files", added.delete_files), ("added-position-deletes", added.deleted_rows)]
+        let vectors = (added.vectors > 0).then_some(("added-dvs", added.vectors));
+        let files = [("added-delete-files", added.delete_files), ("added-position-deletes", added.deleted_rows)];
+        files.into_iter().chain(vectors).collect()
     };
     let of_all = [
         ("added-files-size", added.bytes),

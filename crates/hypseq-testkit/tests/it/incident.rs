@@ -35,10 +35,10 @@ fn assert_figures(incident: &Incident, partition: &PartitionTruth) {
 
 #[test]
 fn a_small_one_has_the_figures_in_proportion() {
-    let incident = incident(3_000, 7);
+    let incident = incident(1_000, 7);
     let home = tempfile::tempdir().unwrap();
     let truth = generate(&incident.spec, home.path()).unwrap();
-    assert_eq!((incident.exported, incident.last_seq, incident.visible), (1_568, 2_184, 2_998));
+    assert_eq!((incident.exported, incident.last_seq, incident.visible), (523, 728, 998));
     assert_figures(&incident, &truth.partitions[0]);
     assert_true(home.path(), &truth);
 }
