@@ -10,23 +10,6 @@ use crate::manifest_list::{Content, ManifestFile};
 use crate::relocate::Relocation;
 use crate::{DeleteFile, DeleteKind, DeletedRows, Error, io_error};
 
-const FIELDS: &[&str] = &[
-    "status",
-    "snapshot_id",
-    "sequence_number",
-    "data_file.content",
-    "data_file.file_path",
-    "data_file.file_format",
-    "data_file.record_count",
-    "data_file.file_size_in_bytes",
-    "data_file.null_value_counts",
-    "data_file.lower_bounds",
-    "data_file.upper_bounds",
-    "data_file.referenced_data_file",
-    "data_file.content_offset",
-    "data_file.content_size_in_bytes",
-];
-
 /// Exact bounds of a long or timestamptz column in one data file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bounds {
@@ -121,7 +104,7 @@ fn decode(
     relocation: &Relocation,
     bounded: &BTreeSet<i32>,
 ) -> Result<Vec<Result<Entry, EntryError>>, Error> {
-    let entries = avro::decode(path, bytes, FIELDS, |record| {
+    let entries = avro::decode(path, bytes, |record| {
         if !is_live(record)? {
             return Ok(None);
         }
@@ -155,7 +138,7 @@ fn verify_entry_count(found: usize, expected: Option<u64>) -> Result<(), Mismatc
 }
 
 /// Status 0 is existing, 1 added, 2 deleted.
-fn is_live(record: &Record) -> Result<bool, Mismatch> {
+fn is_live(record: &Record<'_>) -> Result<bool, Mismatch> {
     match record.long("status")? {
         Some(0 | 1) => Ok(true),
         Some(2) => Ok(false),
@@ -164,8 +147,8 @@ fn is_live(record: &Record) -> Result<bool, Mismatch> {
 }
 
 fn entry(
-    record: &Record,
-    file: &Record,
+    record: &Record<'_>,
+    file: &Record<'_>,
     url: &str,
     path: PathBuf,
     manifest: &ManifestFile,
@@ -211,7 +194,7 @@ fn entry(
 
 /// A null is inherited from the manifest by an entry that was added with it (v2 and later, "Sequence Number
 /// Inheritance"); format version 1 has no such field, and 0 for all files.
-fn sequence_number(record: &Record, url: &str, manifest: &ManifestFile) -> Result<i64, Mismatch> {
+fn sequence_number(record: &Record<'_>, url: &str, manifest: &ManifestFile) -> Result<i64, Mismatch> {
     if !record.has("sequence_number") {
         return Ok(0);
     }
@@ -226,7 +209,7 @@ fn sequence_number(record: &Record, url: &str, manifest: &ManifestFile) -> Resul
     }
 }
 
-fn deletion_vector(file: &Record) -> Result<DeleteKind, Mismatch> {
+fn deletion_vector(file: &Record<'_>) -> Result<DeleteKind, Mismatch> {
     let url = file.string("referenced_data_file")?;
     Ok(DeleteKind::DeletionVector {
         offset: avro::size(file.long("content_offset")?, "content_offset")?,
@@ -237,7 +220,7 @@ fn deletion_vector(file: &Record) -> Result<DeleteKind, Mismatch> {
     })
 }
 
-fn bounds(file: &Record, bounded: &BTreeSet<i32>) -> Result<BTreeMap<i32, Bounds>, Mismatch> {
+fn bounds(file: &Record<'_>, bounded: &BTreeSet<i32>) -> Result<BTreeMap<i32, Bounds>, Mismatch> {
     let mut bounds: BTreeMap<i32, Bounds> = BTreeMap::new();
     for (id, nulls) in file.long_map("null_value_counts")? {
         if bounded.contains(&id) {
@@ -245,12 +228,12 @@ fn bounds(file: &Record, bounded: &BTreeSet<i32>) -> Result<BTreeMap<i32, Bounds
         }
     }
     let long = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_le_bytes);
-    for (id, value) in file.bytes_map("lower_bounds")?.iter() {
+    for (id, value) in file.bytes_map("lower_bounds")? {
         if bounded.contains(&id) {
             bounds.entry(id).or_default().lower = long(value);
         }
     }
-    for (id, value) in file.bytes_map("upper_bounds")?.iter() {
+    for (id, value) in file.bytes_map("upper_bounds")? {
         if bounded.contains(&id) {
             bounds.entry(id).or_default().upper = long(value);
         }

@@ -7,17 +7,6 @@ use crate::avro::{self, Mismatch, Record};
 use crate::relocate::Relocation;
 use crate::{Error, io_error};
 
-const FIELDS: &[&str] = &[
-    "manifest_path",
-    "manifest_length",
-    "content",
-    "sequence_number",
-    "added_snapshot_id",
-    "added_files_count",
-    "existing_files_count",
-    "deleted_files_count",
-];
-
 /// What a manifest's entries are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Content {
@@ -50,13 +39,13 @@ pub(crate) fn read(path: &Path, relocation: &Relocation) -> Result<Vec<ManifestF
 }
 
 fn decode(bytes: &[u8], path: &Path, relocation: &Relocation) -> Result<Vec<ManifestFile>, Error> {
-    avro::decode(path, bytes, FIELDS, |record| {
+    avro::decode(path, bytes, |record| {
         let url = record.string("manifest_path")?.ok_or_else(|| Mismatch::new("`manifest_path`", &"none"))?;
         manifest_file(record, relocation.resolve(url, path))
     })
 }
 
-fn manifest_file(record: &Record, path: Result<PathBuf, Error>) -> Result<ManifestFile, Mismatch> {
+fn manifest_file(record: &Record<'_>, path: Result<PathBuf, Error>) -> Result<ManifestFile, Mismatch> {
     // Format version 1 has neither `content` nor `sequence_number`.
     let content = match record.long("content")?.unwrap_or(0) {
         0 => Content::Data,

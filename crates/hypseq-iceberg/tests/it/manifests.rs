@@ -27,7 +27,7 @@ fn every_codec() {
 fn an_unknown_codec_is_a_problem() {
     assert_problem(
         Manifest { codec: "bzip2", ..Manifest::data(1, &[Entry::data("data/a.parquet")]) },
-        "`metadata/m0.avro`: expected codec null, deflate, snappy or zstandard, found Bzip2",
+        "`metadata/m0.avro`: expected codec null, deflate, snappy or zstandard, found `bzip2`",
     );
 }
 
