@@ -1,6 +1,6 @@
 //! Why the two answers differ: the rows that pull them apart.
 
-use crate::Row;
+use crate::{Row, Run, Side};
 
 /// What kind of rows pull the answers apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,19 +23,19 @@ pub struct Cause {
 }
 
 impl Cause {
-    /// Splits the straddle's rows at the time; none when either group is empty.
-    pub(crate) fn find(straddle: &[Row], at: i64) -> Option<Self> {
-        let timed = straddle.iter().filter(|r| r.time.is_some());
-        let (after, before): (Vec<&Row>, Vec<&Row>) = timed.partition(|r| r.time.is_some_and(|t| t > at));
-        if after.is_empty() || before.is_empty() {
-            return None;
+    /// Finds the smaller side of the straddle, and reads its rows; none when either side is empty.
+    pub(crate) fn find<E>(runs: &[Run], rows: impl FnOnce(Side) -> Result<Vec<Row>, E>) -> Result<Option<Self>, E> {
+        let total = |side| runs.iter().filter(|run| run.side == side).map(|run| run.rows).sum::<u64>();
+        let (after, before) = (total(Side::After), total(Side::AtOrBefore));
+        if after == 0 || before == 0 {
+            return Ok(None);
         }
-        let (kind, rows, other) = if after.len() < before.len() {
-            (CauseKind::TimeAhead, after, before)
+        let (kind, side, other_rows) = if after < before {
+            (CauseKind::TimeAhead, Side::After, before)
         } else {
-            (CauseKind::FlushedLate, before, after)
+            (CauseKind::FlushedLate, Side::AtOrBefore, after)
         };
-        Some(Self { kind, rows: rows.into_iter().cloned().collect(), other_rows: other.len() as u64 })
+        Ok(Some(Self { kind, rows: rows(side)?, other_rows }))
     }
 
     /// Least and greatest time of its rows, in microseconds.

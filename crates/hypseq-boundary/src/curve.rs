@@ -1,6 +1,6 @@
 //! The rewind curve: rows lost and rows sent again as the watermark moves through the straddle.
 
-use crate::{Cost, Row};
+use crate::{Cost, Run, Side};
 
 /// A corner of the curve: between two neighbouring corners only one of the two figures moves, one row at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,26 +13,16 @@ pub struct CurvePoint {
     pub resent: u64,
 }
 
-/// The corners from `start` over the given rows, which are the straddle's in seq order.
-pub(crate) fn corners(start: CurvePoint, straddle: &[Row], at: i64) -> Vec<CurvePoint> {
+/// The corners from `start` on: its own, and the end of each of the straddle's runs.
+pub(crate) fn corners(start: CurvePoint, runs: &[Run]) -> Vec<CurvePoint> {
     let mut points = vec![start];
     let mut current = start;
-    let mut last_was_after = None;
-    for row in straddle {
-        let Some(time) = row.time else { continue };
-        let after = time > at;
-        if last_was_after.is_some_and(|last| last != after) {
-            points.push(current);
+    for run in runs {
+        current.seq = run.last_seq;
+        match run.side {
+            Side::After => current.lost += run.rows,
+            Side::AtOrBefore => current.resent = current.resent.saturating_sub(run.rows),
         }
-        last_was_after = Some(after);
-        current.seq = row.seq;
-        if after {
-            current.lost += 1;
-        } else {
-            current.resent = current.resent.saturating_sub(1);
-        }
-    }
-    if last_was_after.is_some() {
         points.push(current);
     }
     points

@@ -11,18 +11,21 @@
 //! ```
 //!
 //! [`resolve`] finds both and what each would cost, over anything that is a [`Source`]; [`RowSet`] is the source that
-//! holds every row. [`verify`] compares the generations of a partition at a boundary and gives each a [`Verdict`].
+//! holds every row. [`verify`] compares the generations of a partition at a boundary and gives each a [`Verdict`];
+//! [`Tally`] finds the same by counting, as long as the counts add up.
 
 mod cause;
 mod curve;
 mod digest;
 mod resolve;
 mod rows;
+mod tally;
 mod verify;
 
 pub use cause::{Cause, CauseKind};
 pub use curve::CurvePoint;
 pub use digest::Digest;
-pub use resolve::{Boundary, Cost, Sides, Source, resolve};
+pub use resolve::{Boundary, Cost, Order, Run, Side, Sides, Source, resolve, safe_seq};
 pub use rows::{Row, RowSet};
+pub use tally::{Counted, Tally};
 pub use verify::{Comparison, Deleted, Difference, GenerationView, Reason, Verdict, Verification, verify};

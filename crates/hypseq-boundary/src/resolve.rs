@@ -3,13 +3,9 @@
 use crate::curve::corners;
 use crate::{Cause, CurvePoint, Row};
 
-/// Figures on both sides of a time, over rows that have a seq.
+/// How many rows lie on either side of a time, of those that have a seq.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sides {
-    /// Greatest seq of a row at or before the time.
-    pub tight: Option<i64>,
-    /// Least seq of a row after the time.
-    pub first_after: Option<i64>,
     /// Rows at or before the time.
     pub rows_at_or_before: u64,
     /// Rows after the time.
@@ -31,22 +27,60 @@ pub struct Cost {
     pub null_time_resent: u64,
 }
 
-/// The rows of one generation as the analysis asks for them. Only rows with a seq exist here.
+/// A side of a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Side {
+    /// At the time or before it.
+    AtOrBefore,
+    /// After it.
+    After,
+}
+
+impl Side {
+    /// The side of a time that another time lies on.
+    pub fn of(time: i64, at: i64) -> Self {
+        if time > at { Self::After } else { Self::AtOrBefore }
+    }
+}
+
+/// Rows with a time that lie on one side of a time and follow one another in seq order, with none of the other side
+/// between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Their side.
+    pub side: Side,
+    /// How many they are.
+    pub rows: u64,
+    /// The seq of the last.
+    pub last_seq: i64,
+}
+
+/// The order of rows as a resolution goes by it. Only rows with a seq exist here; seqs start at 1, and times are
+/// microseconds since 1970, UTC.
 ///
 /// Whether every row is held in memory or only the files that can change the answer are read is the implementation's
 /// matter; the answers must be the same.
-pub trait Source {
+pub trait Order {
     /// What can go wrong.
     type Error;
 
-    /// Figures on both sides of a time (microseconds since 1970, UTC).
+    /// Greatest seq of a row at or before a time.
+    fn last_at_or_before(&self, at: i64) -> Result<Option<i64>, Self::Error>;
+
+    /// Least seq of a row after a time.
+    fn first_after(&self, at: i64) -> Result<Option<i64>, Self::Error>;
+
+    /// Greatest seq of at most the given one of a row that has a time.
+    fn last_timed(&self, seq: i64) -> Result<Option<i64>, Self::Error>;
+}
+
+/// The rows of one generation as the analysis asks for them.
+pub trait Source: Order {
+    /// How many rows lie on either side of a time.
     fn sides(&self, at: i64) -> Result<Sides, Self::Error>;
 
     /// What a watermark would cost.
     fn cost(&self, at: i64, watermark: i64) -> Result<Cost, Self::Error>;
-
-    /// Greatest seq below the given one of a row that has a time.
-    fn last_timed_below(&self, seq: i64) -> Result<Option<i64>, Self::Error>;
 
     /// The row with the greatest seq of at most the given one.
     fn last_at_or_below(&self, seq: i64) -> Result<Option<Row>, Self::Error>;
@@ -54,8 +88,29 @@ pub trait Source {
     /// The row with the least seq greater than the given one.
     fn next_above(&self, seq: i64) -> Result<Option<Row>, Self::Error>;
 
-    /// The rows with `after < seq <= up_to`, in seq order.
-    fn rows_between(&self, after: i64, up_to: i64) -> Result<Vec<Row>, Self::Error>;
+    /// The runs of the rows with `after < seq <= up_to`, in seq order; neighbours are of different sides.
+    fn runs(&self, at: i64, after: i64, up_to: i64) -> Result<Vec<Run>, Self::Error>;
+
+    /// The rows of one side with `after < seq <= up_to`, in seq order.
+    fn rows_on(&self, side: Side, at: i64, after: i64, up_to: i64) -> Result<Vec<Row>, Self::Error>;
+
+    /// The order of the rows for which a predicate is true.
+    fn considering(&self, keeps: impl Fn(&Row) -> bool) -> impl Order<Error = Self::Error>;
+
+    /// Seqs of the rows with `from <= time < to`, in order.
+    fn seqs_within(&self, from: i64, to: i64) -> Result<Vec<i64>, Self::Error>;
+}
+
+/// The greatest watermark, among the rows' seqs, that loses no row after a time; none when even the first row is after
+/// it.
+///
+/// # Errors
+/// Whatever the source fails with.
+pub fn safe_seq<O: Order>(rows: &O, at: i64) -> Result<Option<i64>, O::Error> {
+    match rows.first_after(at)? {
+        Some(first) => rows.last_timed(first - 1),
+        None => rows.last_at_or_before(at),
+    }
 }
 
 /// Where the boundary of a time lies.
@@ -99,29 +154,28 @@ impl Boundary {
 ///
 /// # Errors
 /// Whatever the source fails with.
-pub fn resolve<S: Source>(all: &S, considered: &S, at: i64) -> Result<Boundary, S::Error> {
-    let Sides { tight, first_after, .. } = considered.sides(at)?;
-    let safe = match first_after {
-        Some(first) => considered.last_timed_below(first)?,
-        None => tight,
-    };
-    let cost_at_safe = all.cost(at, safe.unwrap_or(0))?;
-    let (tight_row, cost_at_tight) = match tight {
-        Some(tight) => (all.last_at_or_below(tight)?, all.cost(at, tight)?),
-        None => (None, Cost::default()),
+pub fn resolve<S, O>(all: &S, considered: &O, at: i64) -> Result<Boundary, S::Error>
+where
+    S: Source,
+    O: Order<Error = S::Error>,
+{
+    let tight = considered.last_at_or_before(at)?;
+    let first_after = considered.first_after(at)?;
+    let safe = safe_seq(considered, at)?;
+    let start = safe.unwrap_or(0);
+    let cost_at_safe = all.cost(at, start)?;
+    let (tight_row, cost_at_tight, curve, cause) = match tight {
+        Some(tight) => {
+            let runs = all.runs(at, start, tight)?;
+            let curve = corners(CurvePoint::new(start, &cost_at_safe), &runs);
+            let rows = |side| all.rows_on(side, at, start, tight);
+            (all.last_at_or_below(tight)?, all.cost(at, tight)?, curve, Cause::find(&runs, rows)?)
+        }
+        None => (None, Cost::default(), Vec::new(), None),
     };
     let last_row = match safe {
         Some(safe) => all.last_at_or_below(safe)?,
         None => None,
-    };
-    let next_row = all.next_above(safe.unwrap_or(0))?;
-    let (curve, cause) = match tight {
-        Some(tight) => {
-            let start = safe.unwrap_or(0);
-            let straddle = all.rows_between(start, tight)?;
-            (corners(CurvePoint::new(start, &cost_at_safe), &straddle, at), Cause::find(&straddle, at))
-        }
-        None => (Vec::new(), None),
     };
     Ok(Boundary {
         at,
@@ -131,7 +185,7 @@ pub fn resolve<S: Source>(all: &S, considered: &S, at: i64) -> Result<Boundary, 
         sides: all.sides(at)?,
         tight_row,
         last_row,
-        next_row,
+        next_row: all.next_above(start)?,
         cost_at_tight,
         cost_at_safe,
         curve,

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use crate::{Cost, Digest, Sides, Source};
+use crate::{Cost, Digest, Order, Run, Side, Sides, Source};
 
 /// What the analysis needs of a row.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -107,20 +107,30 @@ impl RowSet {
     }
 }
 
-impl Source for RowSet {
+impl Order for RowSet {
     type Error = Infallible;
 
+    fn last_at_or_before(&self, at: i64) -> Result<Option<i64>, Infallible> {
+        Ok(self.rows.iter().rev().find(|r| r.is_at_or_before(at)).map(|r| r.seq))
+    }
+
+    fn first_after(&self, at: i64) -> Result<Option<i64>, Infallible> {
+        Ok(self.rows.iter().find(|r| r.is_after(at)).map(|r| r.seq))
+    }
+
+    fn last_timed(&self, seq: i64) -> Result<Option<i64>, Infallible> {
+        Ok(self.at_or_below(seq).iter().rev().find(|r| r.time.is_some()).map(|r| r.seq))
+    }
+}
+
+impl Source for RowSet {
     fn sides(&self, at: i64) -> Result<Sides, Infallible> {
         let mut sides = Sides::default();
         for row in &self.rows {
-            if row.is_at_or_before(at) {
-                sides.rows_at_or_before += 1;
-                sides.tight = Some(row.seq);
-            } else if row.is_after(at) {
-                sides.rows_after += 1;
-                sides.first_after = sides.first_after.or(Some(row.seq));
-            } else {
-                sides.null_time_rows += 1;
+            match row.time {
+                Some(time) if time > at => sides.rows_after += 1,
+                Some(_) => sides.rows_at_or_before += 1,
+                None => sides.null_time_rows += 1,
             }
         }
         Ok(sides)
@@ -137,11 +147,6 @@ impl Source for RowSet {
         })
     }
 
-    fn last_timed_below(&self, seq: i64) -> Result<Option<i64>, Infallible> {
-        let below = &self.rows[..self.rows.partition_point(|r| r.seq < seq)];
-        Ok(below.iter().rev().find(|r| r.time.is_some()).map(|r| r.seq))
-    }
-
     fn last_at_or_below(&self, seq: i64) -> Result<Option<Row>, Infallible> {
         Ok(self.at_or_below(seq).last().cloned())
     }
@@ -150,7 +155,27 @@ impl Source for RowSet {
         Ok(self.above(seq).first().cloned())
     }
 
-    fn rows_between(&self, after: i64, up_to: i64) -> Result<Vec<Row>, Infallible> {
-        Ok(self.between(after, up_to).to_vec())
+    fn runs(&self, at: i64, after: i64, up_to: i64) -> Result<Vec<Run>, Infallible> {
+        let timed = self.between(after, up_to).iter().filter_map(|r| Some((r.seq, Side::of(r.time?, at))));
+        let rows: Vec<(i64, Side)> = timed.collect();
+        let run = |rows: &[(i64, Side)]| {
+            let (last_seq, side) = *rows.last()?;
+            Some(Run { side, rows: rows.len() as u64, last_seq })
+        };
+        Ok(rows.chunk_by(|a, b| a.1 == b.1).filter_map(run).collect())
+    }
+
+    fn rows_on(&self, side: Side, at: i64, after: i64, up_to: i64) -> Result<Vec<Row>, Infallible> {
+        let on_side = |r: &&Row| r.time.is_some_and(|t| Side::of(t, at) == side);
+        Ok(self.between(after, up_to).iter().filter(on_side).cloned().collect())
+    }
+
+    fn considering(&self, keeps: impl Fn(&Row) -> bool) -> impl Order<Error = Infallible> {
+        self.filtered(keeps)
+    }
+
+    fn seqs_within(&self, from: i64, to: i64) -> Result<Vec<i64>, Infallible> {
+        let within = self.rows.iter().filter(|r| r.time.is_some_and(|t| (from..to).contains(&t)));
+        Ok(within.map(|r| r.seq).collect())
     }
 }

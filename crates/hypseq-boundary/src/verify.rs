@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use std::sync::Arc;
 
-use crate::{Row, RowSet};
+use crate::{Row, RowSet, Source};
 
 /// A row that a generation's own metadata shows as deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +112,10 @@ pub struct Comparison {
     pub last_row: Option<Row>,
     /// Its next row above the boundary.
     pub next_row: Option<Row>,
-    /// Every row by which it differs from the reference, in seq order.
+    /// How many rows by which it differs from the reference each reason explains.
+    pub reasons: BTreeMap<Reason, u64>,
+    /// Every row by which it differs from the reference, in seq order. Empty where rows were counted and not compared:
+    /// then every reason is in `reasons`, and nothing is unexplained.
     pub differences: Vec<Difference>,
     /// Why it cannot be read whole.
     pub unreadable: Option<String>,
@@ -153,7 +156,11 @@ pub fn verify(
         });
         return Verification { proven: false, generations: all.collect() };
     };
-    let boundary = Sight::of(reference_rows, watermark);
+    let sight = |rows: &RowSet| {
+        let Ok(sight) = Sight::of(rows, watermark, rows.max_seq());
+        sight
+    };
+    let boundary = sight(reference_rows);
     let compared = generations.iter().enumerate().map(|(index, view)| {
         let rows = match &view.rows {
             Ok(rows) => *rows,
@@ -164,7 +171,11 @@ pub fn verify(
             Ordering::Less => evidence.differences((view, rows), reference_rows, true),
             Ordering::Greater => evidence.differences((reference_view, reference_rows), rows, false),
         };
-        compare(view.name, rows, &boundary, watermark, differences)
+        let mut reasons = BTreeMap::new();
+        for difference in &differences {
+            *reasons.entry(difference.reason.clone()).or_default() += 1;
+        }
+        Comparison { differences, ..sight(rows).compare(view.name, &boundary, reasons) }
     });
     let comparisons: Vec<Comparison> = compared.collect();
     let speaks_against = |(view, comparison): (&GenerationView<'_>, &Comparison)| match comparison.verdict {
@@ -177,52 +188,55 @@ pub fn verify(
 }
 
 /// What a generation shows on both sides of a watermark.
-struct Sight {
+pub(crate) struct Sight {
     last: Option<Row>,
     next: Option<Row>,
+    max_seq: Option<i64>,
 }
 
 impl Sight {
-    fn of(rows: &RowSet, watermark: i64) -> Self {
-        Self { last: rows.at_or_below(watermark).last().cloned(), next: rows.above(watermark).first().cloned() }
+    pub(crate) fn of<S: Source>(rows: &S, watermark: i64, max_seq: Option<i64>) -> Result<Self, S::Error> {
+        Ok(Self { last: rows.last_at_or_below(watermark)?, next: rows.next_above(watermark)?, max_seq })
+    }
+
+    /// Compares it with the reference's, given why rows of the two differ.
+    pub(crate) fn compare(self, name: &str, reference: &Self, reasons: BTreeMap<Reason, u64>) -> Comparison {
+        let needed = reference.next.as_ref().or(reference.last.as_ref()).map(|r| r.seq);
+        let covers = needed.is_some_and(|seq| self.max_seq >= Some(seq));
+        let verdict = if reasons.contains_key(&Reason::Unexplained) {
+            Verdict::Disagrees
+        } else if !covers && reference.next.is_some() {
+            Verdict::EndsBefore
+        } else if self.last == reference.last && self.next == reference.next {
+            Verdict::Agrees
+        } else if reasons.contains_key(&Reason::FlushedLater) && !covers {
+            Verdict::Grew
+        } else {
+            Verdict::AgreesAfterDeletes
+        };
+        Comparison {
+            name: name.to_owned(),
+            covers,
+            verdict,
+            last_row: self.last,
+            next_row: self.next,
+            reasons,
+            differences: Vec::new(),
+            unreadable: None,
+        }
     }
 }
 
-fn unreadable(name: &str, why: String) -> Comparison {
+pub(crate) fn unreadable(name: &str, why: String) -> Comparison {
     Comparison {
         name: name.to_owned(),
         covers: false,
         verdict: Verdict::Unreadable,
         last_row: None,
         next_row: None,
+        reasons: BTreeMap::new(),
         differences: Vec::new(),
         unreadable: Some(why),
-    }
-}
-
-fn compare(name: &str, rows: &RowSet, reference: &Sight, watermark: i64, differences: Vec<Difference>) -> Comparison {
-    let sight = Sight::of(rows, watermark);
-    let needed = reference.next.as_ref().or(reference.last.as_ref()).map(|r| r.seq);
-    let covers = needed.is_some_and(|seq| rows.max_seq() >= Some(seq));
-    let verdict = if differences.iter().any(|d| d.reason == Reason::Unexplained) {
-        Verdict::Disagrees
-    } else if !covers && reference.next.is_some() {
-        Verdict::EndsBefore
-    } else if sight.last == reference.last && sight.next == reference.next {
-        Verdict::Agrees
-    } else if differences.iter().any(|d| d.reason == Reason::FlushedLater) && !covers {
-        Verdict::Grew
-    } else {
-        Verdict::AgreesAfterDeletes
-    };
-    Comparison {
-        name: name.to_owned(),
-        covers,
-        verdict,
-        last_row: sight.last,
-        next_row: sight.next,
-        differences,
-        unreadable: None,
     }
 }
 

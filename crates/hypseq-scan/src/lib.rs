@@ -1,7 +1,9 @@
 //! Sequence, time and id of every row of a generation, read from its data files.
 //!
-//! This is the full scan: every data file is opened, three columns of it are read, and the rows that the table's own
-//! metadata deletes are told from the visible ones. One file that cannot be read is a problem, and the scan goes on:
+//! [`scan_generation`] is the full scan: every data file is opened, three columns of it are read, and the rows that the
+//! table's own metadata deletes are told from the visible ones. [`LazyScan`] answers the same from the manifests' bounds and
+//! reads only the files that can change an answer. In the full scan, one file that cannot be read is a problem, and the
+//! scan goes on:
 //!
 //! | code | meaning |
 //! | --- | --- |
@@ -11,10 +13,12 @@
 mod columns;
 mod content;
 mod data_file;
+mod lazy;
 mod problems;
 mod rows;
 mod scan;
 
 pub use columns::{Columns, time_column};
 pub use content::{RowContent, content_hashes};
+pub use lazy::{Doubt, Figures, LazyScan};
 pub use scan::{DeletedRow, Scan, scan_files, scan_generation};

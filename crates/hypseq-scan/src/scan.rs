@@ -22,6 +22,18 @@ pub struct DeletedRow {
     pub by: Vec<PathBuf>,
 }
 
+impl DeletedRow {
+    /// The names of the delete files, joined.
+    pub fn by_names(&self) -> String {
+        file_names(self.by.iter().map(PathBuf::as_path))
+    }
+}
+
+pub(crate) fn file_names<'a>(paths: impl IntoIterator<Item = &'a Path>) -> String {
+    let names = paths.into_iter().map(|path| path.file_name().unwrap_or_default().to_string_lossy());
+    names.collect::<Vec<_>>().join(", ")
+}
+
 /// What a scan found.
 #[derive(Debug, Clone, Default)]
 pub struct Scan {

@@ -3,13 +3,17 @@
 use std::collections::HashSet;
 
 use anyhow::{Context, Result, anyhow, bail};
+use datafusion::sql::sqlparser::dialect::GenericDialect;
+use datafusion::sql::sqlparser::parser::Parser;
+use datafusion::sql::sqlparser::tokenizer::Token;
 use futures::TryStreamExt;
-use hypseq_boundary::{Boundary, Row, RowSet, resolve};
+use hypseq_boundary::{Boundary, Row, Source, resolve};
 use hypseq_cache::{Home, Partition};
 use hypseq_engine::{Engine, EngineOptions};
 
 use crate::cli::{LeaveOut, Zone};
-use crate::survey::{Surveyed, timestamp_columns};
+use crate::opened::{Opened, timestamp_columns};
+use crate::survey::Surveyed;
 use crate::time::{self, When};
 
 /// Where a boundary is wanted.
@@ -81,7 +85,8 @@ impl Excluded {
         Ok(Self { window, predicate })
     }
 
-    fn keeps(&self, row: &Row) -> bool {
+    /// Whether a row counts in the resolution.
+    pub fn keeps(&self, row: &Row) -> bool {
         let inside = self.window.is_none_or(|(from, to)| {
             row.time.is_none_or(|t| from.is_none_or(|from| t >= from) && to.is_none_or(|to| t <= to))
         });
@@ -91,6 +96,7 @@ impl Excluded {
 
 /// Seqs of the visible rows of a partition, in any generation, for which a SQL predicate is true.
 async fn seqs_where(home: &Home, partition: &Partition, predicate: &str) -> Result<HashSet<i64>> {
+    check_expression(predicate)?;
     let (engine, _) = Engine::open(std::slice::from_ref(home), &EngineOptions::default()).await?;
     let path = partition.id.path.replace('\'', "''");
     let dataset = partition.id.dataset.replace('"', "\"\"");
@@ -109,42 +115,71 @@ async fn seqs_where(home: &Home, partition: &Partition, predicate: &str) -> Resu
     Ok(seqs)
 }
 
-/// Resolves a point in a generation.
+/// The predicate must be one expression: put into a query, `a) OR (b` would mean something else.
+fn check_expression(predicate: &str) -> Result<()> {
+    let refused = |why: String| anyhow!("--exclude `{predicate}` is not one SQL expression: {why}");
+    let mut parser = Parser::new(&GenericDialect {}).try_with_sql(predicate).map_err(|e| refused(e.to_string()))?;
+    parser.parse_expr().map_err(|e| refused(e.to_string()))?;
+    match parser.peek_token().token {
+        Token::EOF => Ok(()),
+        more => Err(refused(format!("expected its end, found `{more}`"))),
+    }
+}
+
+/// Resolves a point in a generation that was scanned whole.
 pub fn resolve_point(surveyed: &Surveyed, point: &Point, excluded: &Excluded) -> Result<Resolved> {
-    let all = &surveyed.scan.visible;
-    let considered = all.filtered(|r| excluded.keeps(r));
-    let excluded_rows = (all.rows().len() - considered.rows().len()) as u64;
-    match point {
+    let rows = &surveyed.scan.visible;
+    let anchor = match point {
         Point::At(when) => {
-            if !all.rows().is_empty() {
-                check_time_column(surveyed)?;
+            if !rows.rows().is_empty() {
+                check_time_column(&surveyed.opened)?;
             }
-            let Ok(boundary) = resolve(all, &considered, when.at);
+            Anchor::Time(when.at)
+        }
+        Point::Seq(seq) => Anchor::Seq(*seq),
+        Point::Id(id) => Anchor::Seq(seq_of_id(surveyed, id)?),
+    };
+    let excluded_rows = rows.rows().iter().filter(|r| !excluded.keeps(r)).count() as u64;
+    let Ok(resolved) = resolve_rows(rows, anchor, excluded, excluded_rows);
+    Ok(resolved)
+}
+
+/// What a point is resolved by.
+#[derive(Debug, Clone, Copy)]
+pub enum Anchor {
+    Time(i64),
+    /// The boundary after the last row at or below a seq, resolved at the time of the last such row that has one.
+    Seq(i64),
+}
+
+/// Resolves among a generation's rows.
+pub fn resolve_rows<S: Source>(
+    rows: &S,
+    anchor: Anchor,
+    excluded: &Excluded,
+    excluded_rows: u64,
+) -> Result<Resolved, S::Error> {
+    let resolve = |at| resolve(rows, &rows.considering(|row| excluded.keeps(row)), at);
+    match anchor {
+        Anchor::Time(at) => {
+            let boundary = resolve(at)?;
             let (last_row, next_row) = (boundary.last_row.clone(), boundary.next_row.clone());
             Ok(Resolved { position: None, boundary: Some(boundary), last_row, next_row, excluded_rows })
         }
-        Point::Seq(seq) => Ok(at_position(all, &considered, *seq, excluded_rows)),
-        Point::Id(id) => {
-            let seq = seq_of_id(surveyed, id)?;
-            Ok(at_position(all, &considered, seq, excluded_rows))
+        Anchor::Seq(seq) => {
+            let timed = match rows.last_timed(seq)? {
+                Some(timed) => rows.last_at_or_below(timed)?,
+                None => None,
+            };
+            let boundary = timed.and_then(|row| row.time).map(resolve).transpose()?;
+            let (last_row, next_row) = (rows.last_at_or_below(seq)?, rows.next_above(seq)?);
+            Ok(Resolved { position: Some(seq), boundary, last_row, next_row, excluded_rows })
         }
     }
 }
 
-/// The boundary after the last row at or below a seq, resolved at the time of the last such row that has one.
-fn at_position(all: &RowSet, considered: &RowSet, seq: i64, excluded_rows: u64) -> Resolved {
-    let last_row = all.at_or_below(seq).last().cloned();
-    let next_row = all.above(seq).first().cloned();
-    let last_time = all.at_or_below(seq).iter().rev().find_map(|r| r.time);
-    let boundary = last_time.map(|at| {
-        let Ok(boundary) = resolve(all, considered, at);
-        boundary
-    });
-    Resolved { position: Some(seq), boundary, last_row, next_row, excluded_rows }
-}
-
 fn seq_of_id(surveyed: &Surveyed, id: &str) -> Result<i64> {
-    if surveyed.columns.as_ref().is_some_and(|c| c.id.is_none()) {
+    if surveyed.opened.columns.as_ref().is_some_and(|c| c.id.is_none()) {
         bail!("the dataset has no `part_id` column\n  hint: find the row's seq with `hypseq sql` and use --seq");
     }
     let rows: Vec<&Row> = surveyed.scan.visible.with_id(id).collect();
@@ -153,7 +188,7 @@ fn seq_of_id(surveyed: &Surveyed, id: &str) -> Result<i64> {
         [] => bail!(
             "no visible row of generation `{}` has the id `{id}` and a seq\n  hint: look in every generation: hypseq sql -c \
              \"SELECT _hyp_ingest_seq, _generation, _deleted FROM raw.… WHERE part_id = '{id}'\"",
-            surveyed.generation.name
+            surveyed.opened.generation.name
         ),
         several => {
             let seqs: Vec<String> = several.iter().map(|r| r.seq.to_string()).collect();
@@ -166,13 +201,12 @@ fn seq_of_id(surveyed: &Surveyed, id: &str) -> Result<i64> {
     }
 }
 
-/// The scan had a time to read.
-fn check_time_column(surveyed: &Surveyed) -> Result<()> {
-    let Some(columns) = &surveyed.columns else { return Ok(()) };
-    if columns.time.is_some() {
+/// There is a time to resolve by.
+fn check_time_column(opened: &Opened) -> Result<()> {
+    if opened.columns.as_ref().is_none_or(|columns| columns.time.is_some()) {
         return Ok(());
     }
-    let schema = surveyed.table.as_ref().map(|t| t.metadata.current_schema());
+    let schema = opened.table.as_ref().map(|t| t.metadata.current_schema());
     Err(anyhow!(
         "which column holds a row's time is not known for this dataset\n  hint: name it with --time-column; {}",
         schema.map_or_else(|| "its schema is not readable".to_owned(), timestamp_columns)
@@ -184,7 +218,7 @@ pub fn require_complete(surveyed: &Surveyed) -> Result<()> {
     if surveyed.complete() {
         return Ok(());
     }
-    let why = if surveyed.generation.has_metadata {
+    let why = if surveyed.opened.generation.has_metadata {
         format!("{} of {} data files could be read", surveyed.scan.files_read, surveyed.scan.files_total)
     } else {
         "it has no metadata, so which of its rows count is not known".to_owned()
@@ -193,7 +227,7 @@ pub fn require_complete(surveyed: &Surveyed) -> Result<()> {
         "generation `{}` cannot be read whole: {why}\n  A boundary over part of the rows could lose the others, so none is \
          given.\n  hint: copy the cache again, or resolve in an older generation with --generation and check with `hypseq \
          verify`",
-        surveyed.generation.name
+        surveyed.opened.generation.name
     )
 }
 

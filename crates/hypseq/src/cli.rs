@@ -122,6 +122,9 @@ pub struct Status {
     /// Only this partition
     #[arg(long, value_name = "PATH")]
     pub partition: Option<String>,
+    /// Read every file, not only those that can change the answer
+    #[arg(long)]
+    pub full_scan: bool,
 }
 
 #[derive(Debug, Args)]
@@ -164,6 +167,9 @@ pub struct Query {
 pub struct Resolve {
     #[command(flatten)]
     pub point: ResolvePoint,
+    /// Read every file, not only those that can change the answer
+    #[arg(long)]
+    pub full_scan: bool,
     #[command(flatten)]
     pub target: Target,
     #[command(flatten)]
@@ -193,7 +199,10 @@ pub struct ResolvePoint {
 pub struct Verify {
     #[command(flatten)]
     pub point: VerifyPoint,
-    /// Compare the content of every column too, not only seq, time and id
+    /// Compare seq, time and id of every row, not only the rows at the boundary and the counts
+    #[arg(long)]
+    pub full_scan: bool,
+    /// Compare the content of every column of every row
     #[arg(long)]
     pub deep: bool,
     #[command(flatten)]

@@ -2,16 +2,16 @@
 
 use std::fmt::Write as _;
 
-use hypseq_boundary::{Boundary, Cause, CauseKind, Row, resolve};
-use hypseq_cache::{Home, PartitionId};
+use hypseq_boundary::{Boundary, Cause, CauseKind, Row};
+use hypseq_cache::{Generation, Home, PartitionId};
 
-use crate::boundary::{Excluded, Point, Resolved};
+use crate::answer::Answer;
+use crate::boundary::{Point, Resolved};
 use crate::grid::Grid;
 use crate::hole::Hole;
 use crate::printer::Printer;
 use crate::select;
 use crate::sentence::{count, grouped, range};
-use crate::survey::Surveyed;
 use crate::time::show;
 
 /// The option that names a home, as it can be typed again.
@@ -69,11 +69,9 @@ pub fn choices(resolved: &Resolved) -> Vec<Choice> {
 pub struct Context<'a> {
     pub home_flag: &'a str,
     pub id: &'a PartitionId,
-    pub surveyed: &'a Surveyed,
+    pub generation: &'a Generation,
     pub point: &'a Point,
-    pub resolved: &'a Resolved,
-    pub excluded: &'a Excluded,
-    pub ambiguous: Option<(&'static str, Vec<i64>)>,
+    pub answer: &'a Answer,
     pub hole: Option<&'a Hole>,
     /// The sink, where there is only one.
     pub sink: &'a str,
@@ -81,13 +79,12 @@ pub struct Context<'a> {
 
 impl Context<'_> {
     pub fn text(&self, printer: &Printer) -> String {
-        let scan = &self.surveyed.scan;
         let mut text = format!(
             "{}, generation {} ({}), {} visible\n\n",
             select::name(self.id),
-            self.surveyed.generation.name,
-            serde_json::json!(self.surveyed.generation.state).as_str().unwrap_or_default(),
-            count(scan.visible_rows, "row")
+            self.generation.name,
+            serde_json::json!(self.generation.state).as_str().unwrap_or_default(),
+            count(self.answer.visible_rows, "row")
         );
         let _ = writeln!(text, "  {}\n", printer.strong(&self.headline()));
         text.push_str(&self.table(printer));
@@ -98,14 +95,14 @@ impl Context<'_> {
     }
 
     fn headline(&self) -> String {
-        let legacy = self.surveyed.scan.legacy_rows;
-        if self.surveyed.scan.visible.rows().is_empty() && legacy > 0 {
+        let legacy = self.answer.legacy_rows;
+        if legacy > 0 && self.answer.visible_rows == legacy {
             return format!(
                 "No watermark reaches these rows: {} without a seq, and none with one",
                 count(legacy, "row")
             );
         }
-        match (self.point, &self.resolved.boundary) {
+        match (self.point, &self.answer.resolved.boundary) {
             (Point::At(when), Some(boundary)) => {
                 let at = show(when.at);
                 match (boundary.tight_seq, boundary.first_seq_after) {
@@ -124,7 +121,7 @@ impl Context<'_> {
                     },
                 }
             }
-            (Point::Seq(seq), _) => match (&self.resolved.last_row, &self.resolved.next_row) {
+            (Point::Seq(seq), _) => match (&self.answer.resolved.last_row, &self.answer.resolved.next_row) {
                 (Some(last), _) if last.seq == *seq => format!("Seq {seq} is a row here"),
                 (Some(last), Some(_)) => {
                     format!("Seq {seq} is no visible row here; the last one below it is {}", last.seq)
@@ -133,13 +130,13 @@ impl Context<'_> {
                 (None, Some(_)) => format!("Seq {seq} is below the first row: everything would be sent"),
                 (None, None) => "There are no rows with a seq here".to_owned(),
             },
-            (Point::Id(id), _) => format!("{id} is seq {}", self.resolved.position.unwrap_or_default()),
+            (Point::Id(id), _) => format!("{id} is seq {}", self.answer.resolved.position.unwrap_or_default()),
             (Point::At(_), None) => "There is no answer".to_owned(),
         }
     }
 
     fn table(&self, printer: &Printer) -> String {
-        let choices = choices(self.resolved);
+        let choices = choices(&self.answer.resolved);
         if choices.is_empty() {
             return String::new();
         }
@@ -163,7 +160,7 @@ impl Context<'_> {
     }
 
     fn why(&self, printer: &Printer, text: &mut String) {
-        let (Some(boundary), Point::At(_)) = (&self.resolved.boundary, self.point) else {
+        let (Some(boundary), Point::At(_)) = (&self.answer.resolved.boundary, self.point) else {
             self.position_cost(text);
             return;
         };
@@ -186,7 +183,7 @@ impl Context<'_> {
 
     /// What a seq or an id means against the time of its own row.
     fn position_cost(&self, text: &mut String) {
-        let Some(boundary) = self.resolved.boundary.as_ref().filter(|b| b.inversion()) else { return };
+        let Some(boundary) = self.answer.resolved.boundary.as_ref().filter(|b| b.inversion()) else { return };
         let at = show(boundary.at);
         let _ = write!(
             text,
@@ -223,43 +220,31 @@ impl Context<'_> {
         text
     }
 
-    /// When a window of times would leave one answer, names it, with what it costs.
+    /// What leaving out the outliers would come to.
     fn outlier_hint(&self, boundary: &Boundary) -> Option<String> {
-        if self.excluded.window.is_some() || self.excluded.predicate.is_some() {
-            return None;
-        }
         let cause = boundary.cause.as_ref()?;
-        let (least, greatest) = cause.time_range()?;
-        let window = match cause.kind {
-            CauseKind::FlushedLate => (Some((greatest / 1000).checked_add(1)?.checked_mul(1000)?), None),
-            CauseKind::TimeAhead => (None, Some((least / 1000).checked_sub(1)?.checked_mul(1000)?)),
-        };
-        let keeps =
-            |r: &Row| r.time.is_none_or(|t| window.0.is_none_or(|from| t >= from) && window.1.is_none_or(|to| t <= to));
-        let all = &self.surveyed.scan.visible;
-        let Ok(without) = resolve(all, &all.filtered(keeps), boundary.at);
-        let one_answer =
-            !without.inversion() && without.first_seq_after.is_some() && without.safe_seq != boundary.safe_seq;
-        let safe = without.safe_seq.filter(|_| one_answer)?;
+        let outlier = self.answer.outlier.as_ref()?;
         let mut text = String::new();
         if let Some(rows) = few(cause) {
             let _ = write!(text, "\n  The {} in the way:\n\n", count(cause.rows.len() as u64, "row"));
             text.push_str(&rows);
         }
-        let (from, to) = (window.0.map(show).unwrap_or_default(), window.1.map(show).unwrap_or_default());
+        let end = |time: Option<i64>| time.map(show).unwrap_or_default();
         let _ = write!(
             text,
-            "\n  Without {}: --ignore-times-outside {from}..{to}\n  leaves one answer, {safe}, which loses {} and sends {} \
-             again.\n",
+            "\n  Without {}: --ignore-times-outside {}..{}\n  leaves one answer, {}, which loses {} and sends {} again.\n",
             if cause.rows.len() == 1 { "it" } else { "them" },
-            count(without.cost_at_safe.lost, "row"),
-            count(without.cost_at_safe.resent, "row"),
+            end(outlier.window.0),
+            end(outlier.window.1),
+            outlier.safe_seq,
+            count(outlier.lost, "row"),
+            count(outlier.resent, "row"),
         );
         Some(text)
     }
 
     fn remarks(&self, printer: &Printer, text: &mut String) {
-        let scan = &self.surveyed.scan;
+        let Answer { resolved, legacy_rows, visible_rows, .. } = self.answer;
         let mut remark = |sentence: String| {
             text.push('\n');
             text.push_str(&printer.paragraph(2, &sentence));
@@ -267,7 +252,7 @@ impl Context<'_> {
         if let (Some(hole), Point::Seq(seq)) = (self.hole, self.point) {
             remark(format!("Why {seq} is no row here: {}.", hole.sentence()));
         }
-        if let Some((unit, seqs)) = &self.ambiguous {
+        if let Some((unit, seqs)) = &self.answer.ambiguous {
             let ends = seqs.first().copied().zip(seqs.last().copied());
             remark(format!(
                 "The time is given to the {unit}: {} in that {unit}, seq {}. Rows with exactly the time count as before it; \
@@ -280,38 +265,37 @@ impl Context<'_> {
                 range(ends)
             ));
         }
-        if self.resolved.excluded_rows > 0 {
+        if resolved.excluded_rows > 0 {
             remark(format!(
                 "Left out of the resolution as you asked, and still counted as lost or resent: {}.",
-                count(self.resolved.excluded_rows, "row")
+                count(resolved.excluded_rows, "row")
             ));
         }
-        if let Some(boundary) = self.resolved.boundary.as_ref().filter(|b| b.sides.null_time_rows > 0) {
+        if let Some(boundary) = resolved.boundary.as_ref().filter(|b| b.sides.null_time_rows > 0) {
             remark(format!(
                 "{} without a time are neither before nor after; {} of them would be sent again from the first answer.",
                 count(boundary.sides.null_time_rows, "row"),
                 grouped(boundary.cost_at_safe.null_time_resent)
             ));
         }
-        let repeated = scan.visible.repeated_ids() as u64;
-        if repeated > 0 {
+        if let Some(repeated) = self.answer.repeated_ids.filter(|repeated| *repeated > 0) {
             remark(format!(
                 "{} {} under more than one seq (flushed again after a crash); every copy is counted.",
                 count(repeated, "part_id"),
                 if repeated == 1 { "stands" } else { "stand" }
             ));
         }
-        if scan.legacy_rows > 0 && !scan.visible.rows().is_empty() {
+        if *legacy_rows > 0 && visible_rows > legacy_rows {
             remark(format!(
                 "{} have no seq (written before the column existed); no watermark reaches them.",
-                count(scan.legacy_rows, "row")
+                count(*legacy_rows, "row")
             ));
         }
     }
 
     fn next(&self, text: &mut String) {
         let flags = format!("{} {}", self.home_flag, select::flags(self.id));
-        let Some(boundary) = &self.resolved.boundary else { return };
+        let Some(boundary) = &self.answer.resolved.boundary else { return };
         match self.point {
             Point::At(when) => match (boundary.safe_seq, boundary.first_seq_after) {
                 (Some(safe), Some(_)) => {
@@ -333,7 +317,7 @@ impl Context<'_> {
                 _ => {}
             },
             Point::Seq(_) | Point::Id(_) => {
-                if let Some(last) = &self.resolved.last_row {
+                if let Some(last) = &self.answer.resolved.last_row {
                     let _ = write!(text, "\n  Next: hypseq verify {flags} --seq {}\n", last.seq);
                 }
             }

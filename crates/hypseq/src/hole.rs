@@ -2,10 +2,11 @@
 
 use anyhow::Result;
 use hypseq_cache::{Home, Partition};
+use hypseq_scan::{DeletedRow, scan_generation};
 use serde_json::{Value, json};
 
+use crate::opened::Opened;
 use crate::select;
-use crate::survey::{Survey, Surveyed};
 
 /// What became of a seq.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,33 +24,25 @@ pub enum Hole {
 }
 
 impl Hole {
-    /// Looks for a seq that is no visible row of the generation.
-    pub fn explain(
-        home: &Home,
-        partitions: &[Partition],
-        surveyed: &Surveyed,
-        here: &Partition,
-        seq: i64,
-    ) -> Result<Self> {
+    /// Looks for a seq that is no visible row of the generation `here`, of the partition `of`.
+    pub fn explain(home: &Home, partitions: &[Partition], here: &Opened, of: &Partition, seq: i64) -> Result<Self> {
         if let Some(next_seq) = home.allocator().ok().flatten().map(|a| a.next_seq).filter(|next| seq >= *next) {
             return Ok(Self::Unallocated { next_seq });
         }
-        if let Some(deleted) = surveyed.deleted().iter().find(|d| d.row.seq == seq) {
-            return Ok(Self::Deleted { generation: surveyed.generation.name.clone(), by: deleted.by.clone() });
+        let generation = here.generation.name.clone();
+        if let Some(Copy::Deleted { by }) = find(here, seq) {
+            return Ok(Self::Deleted { generation, by });
         }
-        for other in Survey::of(here, None)?.generations.iter().rev() {
-            if let Some(deleted) = other.deleted().iter().find(|d| d.row.seq == seq) {
-                return Ok(Self::Deleted { generation: other.generation.name.clone(), by: deleted.by.clone() });
-            }
-            if !other.scan.visible.with_seq(seq).is_empty() {
-                return Ok(Self::OtherGeneration { generation: other.generation.name.clone() });
+        for other in Opened::all(of, None)?.iter().rev().filter(|other| other.generation.name != generation) {
+            let generation = other.generation.name.clone();
+            match find(other, seq) {
+                Some(Copy::Deleted { by }) => return Ok(Self::Deleted { generation, by }),
+                Some(Copy::Visible) => return Ok(Self::OtherGeneration { generation }),
+                None => {}
             }
         }
-        for partition in partitions.iter().filter(|p| p.id != here.id) {
-            let survey = Survey::of(partition, None)?;
-            let has =
-                |s: &Surveyed| !s.scan.visible.with_seq(seq).is_empty() || s.deleted().iter().any(|d| d.row.seq == seq);
-            if survey.generations.iter().any(has) {
+        for partition in partitions.iter().filter(|p| p.id != of.id) {
+            if Opened::all(partition, None)?.iter().any(|opened| find(opened, seq).is_some()) {
                 return Ok(Self::Elsewhere { partition: select::name(&partition.id) });
             }
         }
@@ -85,4 +78,25 @@ impl Hole {
             }
         }
     }
+}
+
+/// What a generation has of a seq.
+enum Copy {
+    Visible,
+    Deleted { by: String },
+}
+
+/// Looks for a seq in a generation; in every file where the manifests cannot tell.
+fn find(opened: &Opened, seq: i64) -> Option<Copy> {
+    let copy = |visible: bool, deleted: Option<&DeletedRow>| {
+        let deleted = deleted.map(|deleted| Copy::Deleted { by: deleted.by_names() });
+        deleted.or_else(|| visible.then_some(Copy::Visible))
+    };
+    let rows = opened.lazy()?;
+    if let Ok((visible, deleted)) = rows.and_then(|rows| rows.with_seq(seq)) {
+        return copy(!visible.is_empty(), deleted.first());
+    }
+    let (table, columns) = opened.table.as_ref().zip(opened.columns.as_ref())?;
+    let scan = scan_generation(table, &opened.files, columns);
+    copy(!scan.visible.with_seq(seq).is_empty(), scan.deleted.iter().find(|deleted| deleted.row.seq == seq))
 }

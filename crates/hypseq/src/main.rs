@@ -1,5 +1,6 @@
 //! `hypseq`: offline parquet forensics and seq resolution for HypAware caches.
 
+mod answer;
 mod batches;
 mod boundary;
 mod canned;
@@ -9,6 +10,8 @@ mod drifting;
 mod duration;
 mod exit;
 mod explain;
+mod exported;
+mod figures;
 mod fleet;
 mod follow;
 mod grid;
@@ -16,13 +19,16 @@ mod hole;
 mod json;
 mod judging;
 mod live;
+mod opened;
 mod outgoing;
+mod outlier;
 mod plan_text;
 mod plan_verdict;
 mod planning;
 mod printer;
 mod progress;
 mod proof;
+mod proving;
 mod refusal;
 mod replan;
 mod select;
@@ -36,10 +42,14 @@ mod world;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 
 use crate::cli::{Cli, Command, Plan};
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

@@ -120,7 +120,7 @@ fn found_by(rewind: &Rewind) -> String {
     if let Some(straddle) = &boundary.straddle {
         let _ = write!(
             text,
-            "; safe {} sends {} twice, tight {} would lose {}",
+            "; safe {} sends {} of that time or older again, tight {} would lose {}",
             seq(boundary.safe_seq),
             count(straddle.resent_at_safe, "row"),
             seq(boundary.tight_seq),

@@ -9,6 +9,7 @@ use hypseq_plan::{Seq, Sha256, Time};
 
 use crate::boundary::{Excluded, Point, Resolved, require_complete, resolve_point};
 use crate::cli::{Accept, Policy};
+use crate::exported::{Exported, Reading};
 use crate::outgoing::{Outgoing, measure};
 use crate::proof::Proof;
 use crate::select;
@@ -104,7 +105,18 @@ pub async fn plan(request: &Request<'_>, partition: &Partition, file: &Watermark
     let at = if let Point::At(when) = &request.point { Some(when.at) } else { None };
     let proof = Proof::of(&survey, reference, target, at);
     let outgoing = measure(request.engine, request.home, partition, target).await?;
-    let draft = Drafting { request, survey: &survey, live, watermark, target, at, resolved: &resolved, proof: &proof };
+    let resent_before = watermarks::resent_before(request.home, file)?;
+    let draft = Drafting {
+        request,
+        survey: &survey,
+        live,
+        watermark,
+        target,
+        at,
+        resolved: &resolved,
+        proof: &proof,
+        resent_before,
+    };
     Ok(Planned::Rewind(Box::new(draft.draft(&excluded, &outgoing)?)))
 }
 
@@ -164,6 +176,7 @@ struct Drafting<'a> {
     at: Option<i64>,
     resolved: &'a Resolved,
     proof: &'a Proof,
+    resent_before: u64,
 }
 
 impl Drafting<'_> {
@@ -172,7 +185,12 @@ impl Drafting<'_> {
         let union = self.survey.union();
         let accept = self.request.accept;
         let counts = self.counts(&union, outgoing);
-        let readings = self.exported_readings(&union);
+        let exported = Exported {
+            count: self.watermark.exported_row_count,
+            legacy: self.survey.legacy_rows(),
+            resent: self.resent_before,
+        };
+        let readings = exported.readings(&union, self.target);
         let observed = plan::Observed {
             seq: seq(self.watermark.seq)?,
             exported_row_count: self.watermark.exported_row_count,
@@ -196,7 +214,7 @@ impl Drafting<'_> {
                 min_seq: observed.seq,
                 min_exported_row_count: observed.exported_row_count,
                 above_seq: seq(self.target)?,
-                generation: self.live.generation.name.clone(),
+                generation: self.live.opened.generation.name.clone(),
                 table_uuid: self.table()?.metadata.table_uuid.clone(),
                 last_row: last.clone(),
                 next_row: next.clone(),
@@ -205,7 +223,7 @@ impl Drafting<'_> {
             counts,
             evidence: self.evidence()?,
             proven: self.proof.proven,
-            witnesses: vec![self.exported_count_witness(&readings)],
+            witnesses: vec![exported.witness(&readings, self.target)],
             accepted: plan::Accepted {
                 loss: accept.loss,
                 withheld: accept.withheld,
@@ -219,7 +237,7 @@ impl Drafting<'_> {
     }
 
     fn table(&self) -> Result<&hypseq_iceberg::Table> {
-        self.live.table.as_ref().context("the live generation has no table")
+        self.live.opened.table.as_ref().context("the live generation has no table")
     }
 
     fn counts(&self, union: &RowSet, outgoing: &Outgoing) -> plan::Counts {
@@ -269,7 +287,7 @@ impl Drafting<'_> {
             at: end(self.at),
             as_typed: self.request.as_typed.clone(),
             zone: self.request.zone.clone(),
-            time_column: self.live.columns.as_ref().and_then(|c| c.time.clone()).filter(|_| self.at.is_some()),
+            time_column: self.live.opened.columns.as_ref().and_then(|c| c.time.clone()).filter(|_| self.at.is_some()),
             tight_seq: optional(timed.and_then(|b| b.tight_seq))?,
             safe_seq: optional(timed.and_then(|b| b.safe_seq))?,
             first_seq_after: optional(timed.and_then(|b| b.first_seq_after))?,
@@ -295,10 +313,10 @@ impl Drafting<'_> {
                 Ok(plan::Evidence {
                     generation: witnessed.name.clone(),
                     state: state(witnessed.state),
-                    table_uuid: surveyed.table.as_ref().map(|t| t.metadata.table_uuid.clone()),
-                    snapshot_id: surveyed.snapshot_id().map(|id| id.to_string()),
-                    metadata_file: surveyed.table.as_ref().and_then(|t| file_name(&t.metadata_file)),
-                    metadata_sha256: surveyed.table.as_ref().map(|t| Sha256::of(&t.metadata_bytes)),
+                    table_uuid: surveyed.opened.table.as_ref().map(|t| t.metadata.table_uuid.clone()),
+                    snapshot_id: surveyed.opened.snapshot_id().map(|id| id.to_string()),
+                    metadata_file: surveyed.opened.table.as_ref().and_then(|t| file_name(&t.metadata_file)),
+                    metadata_sha256: surveyed.opened.table.as_ref().map(|t| Sha256::of(&t.metadata_bytes)),
                     visible_rows: witnessed.visible_rows,
                     max_seq: witnessed.max_seq.map(seq).transpose()?,
                     verdict: verdict(witnessed.comparison.verdict),
@@ -308,35 +326,6 @@ impl Drafting<'_> {
                 })
             })
             .collect()
-    }
-
-    /// The row whose rank is the exported count: the boundary, had the sink dropped nothing before it. Legacy rows may
-    /// or may not be among the exported ones, so there may be two readings.
-    fn exported_readings(&self, union: &RowSet) -> Vec<Reading> {
-        let exported = self.watermark.exported_row_count;
-        let legacy = self.survey.legacy_rows();
-        let at_rank = |rank: u64| {
-            let Some(index) = usize::try_from(rank).ok()?.checked_sub(1) else { return Some(0) };
-            union.rows().get(index).map(|r| r.seq)
-        };
-        let mut readings = vec![("the exported rows", at_rank(exported))];
-        if legacy > 0 {
-            readings.push(("the exported rows less the legacy ones", at_rank(exported.saturating_sub(legacy))));
-        }
-        let reading = |(what, found): (&'static str, Option<i64>)| {
-            let rows = found.map_or(0, |f| union.between(f.min(self.target), f.max(self.target)).len() as u64);
-            Reading { what, found, rows }
-        };
-        readings.into_iter().map(reading).collect()
-    }
-
-    fn exported_count_witness(&self, readings: &[Reading]) -> plan::Witness {
-        let says: Vec<String> = readings.iter().map(|r| r.says(self.target)).collect();
-        plan::Witness {
-            kind: plan::WitnessKind::ExportedRowCount,
-            value: self.watermark.exported_row_count.to_string(),
-            says: says.join("; "),
-        }
     }
 
     fn refusals(&self, counts: &plan::Counts, outgoing: &Outgoing, readings: &[Reading]) -> Vec<Refusal> {
@@ -413,35 +402,6 @@ impl Drafting<'_> {
         let window = ran.timestamp_millis().checked_sub(retention.last_cutoff_ms?)?.checked_mul(1000)?;
         let oldest = self.live.scan.visible.above(self.target).iter().filter_map(|r| r.time).min()?;
         Some((oldest, oldest.checked_add(window)?))
-    }
-}
-
-/// Where the exported rows end, counted by rank.
-struct Reading {
-    what: &'static str,
-    found: Option<i64>,
-    /// Rows between there and the target.
-    rows: u64,
-}
-
-impl Reading {
-    /// Rows that a target would leave unsent, by this reading.
-    fn unsent_below(&self, target: i64) -> u64 {
-        if self.found.is_some_and(|found| found < target) { self.rows } else { 0 }
-    }
-
-    fn says(&self, target: i64) -> String {
-        let Self { what, found, rows } = self;
-        let rows = crate::sentence::count(*rows, "row");
-        match found {
-            Some(0) => format!("{what} end before the first row: {rows} from there to the target would stay unsent"),
-            Some(found) if *found == target => format!("{what} end at seq {found}, the target itself"),
-            Some(found) if *found < target => {
-                format!("{what} end at seq {found}: {rows} from there to the target would stay unsent")
-            }
-            Some(found) => format!("{what} end at seq {found}: {rows} from the target to there would be sent twice"),
-            None => format!("{what} end beyond the rows that are left"),
-        }
     }
 }
 

@@ -64,10 +64,10 @@ impl Printer {
         }
     }
 
-    /// Prints the answers of a fleet: JSON as one array, everything else one after the other.
-    pub fn reports<R: Report>(&self, reports: &[R]) -> Result<()> {
+    /// Prints the answers of one home, or of a fleet: JSON as one array, everything else one after the other.
+    pub fn reports<R: Report>(&self, reports: &[R], fleet: bool) -> Result<()> {
         match (self.format, reports) {
-            (_, [one]) => self.report(one),
+            (_, [one]) if !fleet => self.report(one),
             (Format::Json, _) => self.json(&reports.iter().map(Report::json).collect::<Vec<_>>()),
             (Format::Csv | Format::Markdown, _) => {
                 let mut grids = reports.iter().map(Report::grid);

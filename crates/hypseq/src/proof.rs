@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use hypseq_boundary::{Comparison, Difference, Reason, Row, RowSet, Sides, Source, Verdict, Verification, verify};
-use hypseq_cache::{GenerationState, Problem};
-use hypseq_scan::content_hashes;
+use hypseq_boundary::{Comparison, Counted as _, Difference, Order, Reason, Row, Tally, Verdict, safe_seq, verify};
+use hypseq_cache::{Generation, GenerationState, Problem};
+use hypseq_scan::{Doubt, LazyScan, content_hashes};
 
 use crate::sentence::count;
 use crate::survey::{Survey, Surveyed};
@@ -14,7 +14,30 @@ use crate::time::show;
 pub struct Proof {
     pub watermark: i64,
     pub proven: bool,
+    pub compared: Compared,
     pub generations: Vec<Witnessed>,
+}
+
+/// What of the generations was compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compared {
+    /// The rows on both sides of the boundary, and how many rows lie where.
+    Counts,
+    /// Seq, time and id of every row.
+    Rows,
+    /// Every column of every row.
+    Columns,
+}
+
+impl Compared {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Counts => "counts",
+            Self::Rows => "rows",
+            Self::Columns => "columns",
+        }
+    }
 }
 
 /// What one generation says, with its own figures.
@@ -42,28 +65,70 @@ pub struct Answers {
     pub first_after: Option<i64>,
 }
 
+impl Answers {
+    fn of<O: Order>(rows: &O, at: i64) -> Result<Self, O::Error> {
+        Ok(Self { tight: rows.last_at_or_before(at)?, safe: safe_seq(rows, at)?, first_after: rows.first_after(at)? })
+    }
+}
+
 impl Proof {
-    /// Compares every generation with the reference at a watermark, and at a time where there is one.
+    /// Compares every generation with the reference at a watermark, row by row, and at a time where there is one.
     pub fn of(survey: &Survey<'_>, reference: usize, watermark: i64, at: Option<i64>) -> Self {
         let verification = verify(&survey.views(), reference, watermark, retention_cutoff(survey));
         let union = survey.union();
-        let Verification { proven, generations } = verification;
-        let generations = survey
-            .generations
-            .iter()
-            .zip(generations)
-            .enumerate()
-            .map(|(index, (surveyed, comparison))| witnessed(surveyed, comparison, &union, at, index == reference))
-            .collect();
-        Self { watermark, proven, generations }
+        let compared = survey.generations.iter().zip(verification.generations).enumerate();
+        let generations = compared.map(|(index, (surveyed, comparison))| {
+            let rows = &surveyed.scan.visible;
+            let readable = surveyed.complete();
+            let in_range = rows.max_seq().map_or(0, |max| union.at_or_below(max).len());
+            let answers = |at| {
+                let Ok(answers) = Answers::of(rows, at);
+                answers
+            };
+            let figures = Figures {
+                visible_rows: readable.then_some(surveyed.scan.visible_rows),
+                max_seq: rows.max_seq().filter(|_| readable),
+                answers: at.filter(|_| readable).map(answers),
+                missing_rows: in_range.saturating_sub(rows.rows().len()) as u64,
+            };
+            Witnessed::new(surveyed.opened.generation.state, comparison, index == reference, figures)
+        });
+        let generations = generations.collect();
+        Self { watermark, proven: verification.proven, compared: Compared::Rows, generations }
+    }
+
+    /// The same from counts, where that is possible: every generation with its rows, or why it never was whole.
+    pub fn counted(
+        generations: &[(&Generation, Result<&LazyScan<'_>, &str>)],
+        reference: usize,
+        watermark: i64,
+        at: Option<i64>,
+    ) -> Result<Option<Self>, Doubt> {
+        let tally = Tally::new(generations.iter().map(|(generation, rows)| (generation.name.as_str(), *rows)))?;
+        let Some(verification) = tally.verify(reference, watermark)? else { return Ok(None) };
+        let mut witnessed = Vec::new();
+        for (index, ((generation, rows), comparison)) in generations.iter().zip(verification.generations).enumerate() {
+            let figures = match rows {
+                Ok(rows) => Figures {
+                    visible_rows: Some(rows.visible_rows()),
+                    max_seq: rows.max_seq()?,
+                    answers: at.map(|at| Answers::of(*rows, at)).transpose()?,
+                    missing_rows: tally.missing_rows(rows)?,
+                },
+                Err(_) => Figures::default(),
+            };
+            witnessed.push(Witnessed::new(generation.state, comparison, index == reference, figures));
+        }
+        let proven = verification.proven;
+        Ok(Some(Self { watermark, proven, compared: Compared::Counts, generations: witnessed }))
     }
 
     /// Compares every column of every row that a generation shares with the reference.
     pub fn deepen(&mut self, survey: &Survey<'_>, reference: usize) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut hashes = |surveyed: &Surveyed| {
-            let Some(table) = &surveyed.table else { return HashMap::new() };
-            let (rows, found) = content_hashes(table, &surveyed.files);
+            let Some(table) = &surveyed.opened.table else { return HashMap::new() };
+            let (rows, found) = content_hashes(table, &surveyed.opened.files);
             problems.extend(found);
             rows.into_iter().map(|r| (r.seq, r.hash)).collect::<HashMap<_, _>>()
         };
@@ -89,6 +154,7 @@ impl Proof {
         if !problems.is_empty() {
             self.proven = false;
         }
+        self.compared = Compared::Columns;
         problems
     }
 
@@ -110,35 +176,29 @@ fn retention_cutoff(survey: &Survey<'_>) -> Option<i64> {
     cursor.retention.as_ref()?.last_cutoff_ms?.checked_mul(1000)
 }
 
-fn witnessed(
-    surveyed: &Surveyed,
-    comparison: Comparison,
-    union: &RowSet,
-    at: Option<i64>,
-    is_reference: bool,
-) -> Witnessed {
-    let readable = surveyed.complete();
-    let rows = &surveyed.scan.visible;
-    let answers = at.filter(|_| readable).map(|at| {
-        let Ok(Sides { tight, first_after, .. }) = rows.sides(at);
-        let safe = first_after.map_or(tight, |first| {
-            let Ok(safe) = rows.last_timed_below(first);
-            safe
-        });
-        Answers { tight, safe, first_after }
-    });
-    let in_range = rows.max_seq().map_or(0, |max| union.at_or_below(max).len());
-    Witnessed {
-        name: surveyed.generation.name.clone(),
-        state: surveyed.generation.state,
-        visible_rows: readable.then_some(surveyed.scan.visible_rows),
-        max_seq: rows.max_seq().filter(|_| readable),
-        answers,
-        content_differs: Vec::new(),
-        missing_rows: in_range.saturating_sub(rows.rows().len()) as u64,
-        explanation: explain(&comparison, is_reference, true),
-        summary: explain(&comparison, is_reference, false),
-        comparison,
+#[derive(Default)]
+struct Figures {
+    visible_rows: Option<u64>,
+    max_seq: Option<i64>,
+    answers: Option<Answers>,
+    missing_rows: u64,
+}
+
+impl Witnessed {
+    fn new(state: GenerationState, comparison: Comparison, is_reference: bool, figures: Figures) -> Self {
+        let Figures { visible_rows, max_seq, answers, missing_rows } = figures;
+        Self {
+            name: comparison.name.clone(),
+            state,
+            visible_rows,
+            max_seq,
+            answers,
+            content_differs: Vec::new(),
+            missing_rows,
+            explanation: explain(&comparison, is_reference, true),
+            summary: explain(&comparison, is_reference, false),
+            comparison,
+        }
     }
 }
 
@@ -150,14 +210,14 @@ fn explain(comparison: &Comparison, is_reference: bool, name_files: bool) -> Str
     if is_reference {
         return "the generation that the others are compared with".to_owned();
     }
-    if comparison.differences.is_empty() {
-        return "row for row the same".to_owned();
+    if comparison.reasons.is_empty() {
+        return "no difference".to_owned();
     }
     let mut reasons: BTreeMap<String, (u64, BTreeSet<&str>)> = BTreeMap::new();
-    for difference in comparison.differences.iter().filter(|d| d.reason != Reason::Unexplained) {
-        let (phrase, file) = phrase(&difference.reason);
+    for (reason, explained) in comparison.reasons.iter().filter(|(reason, _)| **reason != Reason::Unexplained) {
+        let (phrase, file) = phrase(reason);
         let (rows, files) = reasons.entry(phrase).or_default();
-        *rows += 1;
+        *rows += explained;
         files.extend(file);
     }
     let mut parts: Vec<String> = reasons

@@ -7,8 +7,14 @@ use hypseq_cache::{Home, Partition, PartitionId};
 
 use crate::cli::Global;
 
-/// Opens every home or cache root that was named, globs expanded.
-pub fn homes(global: &Global) -> Result<Vec<Home>> {
+/// A home that was named, or why it is none.
+pub type Candidate = Result<Home, hypseq_cache::Error>;
+
+/// Opens every home or cache root that was named, globs expanded. One that is none does not stop the others.
+///
+/// # Errors
+/// Nothing was named that could be a home.
+pub fn homes(global: &Global) -> Result<Vec<Candidate>> {
     if !global.cache.is_empty() {
         return open_all(&global.cache, Home::open_cache);
     }
@@ -19,14 +25,14 @@ pub fn homes(global: &Global) -> Result<Vec<Home>> {
         Some(home) => PathBuf::from(home),
         None => std::env::home_dir().context("there is no home directory\n  hint: name one with --home")?.join(".hyp"),
     };
-    Ok(vec![Home::open(&home)?])
+    Ok(vec![Home::open(&home)])
 }
 
-fn open_all(patterns: &[String], open: fn(&Path) -> Result<Home, hypseq_cache::Error>) -> Result<Vec<Home>> {
+fn open_all(patterns: &[String], open: fn(&Path) -> Candidate) -> Result<Vec<Candidate>> {
     let mut homes = Vec::new();
     for pattern in patterns {
         for path in expand(pattern)? {
-            homes.push(open(&path)?);
+            homes.push(open(&path));
         }
     }
     Ok(homes)
@@ -48,7 +54,7 @@ fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
 
 /// The one home of a command that cannot work on several.
 pub fn one_home(global: &Global, what: &str) -> Result<Home> {
-    let mut homes = homes(global)?;
+    let mut homes = homes(global)?.into_iter().collect::<Result<Vec<Home>, _>>()?;
     if homes.len() > 1 {
         let names: Vec<&str> = homes.iter().map(Home::name).collect();
         bail!("{what} works on one home, {} were named: {}", homes.len(), names.join(", "));

@@ -3,4 +3,5 @@
 mod content;
 mod corpora;
 mod damage;
+mod lazy;
 mod support;

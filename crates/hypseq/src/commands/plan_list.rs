@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::cli::Global;
 use crate::commands::plan_apply::state_root;
 use crate::exit::ExitStatus;
+use crate::fleet;
 use crate::grid::Grid;
 use crate::judging::{judge_swap, word};
 use crate::printer::{Printer, Report};
@@ -23,9 +24,9 @@ use crate::world::CacheWorld;
 
 pub fn run(global: &Global, printer: &Printer) -> Result<ExitStatus> {
     let homes = select::homes(global)?;
-    let mut status = ExitStatus::Yes;
+    let (homes, mut status) = fleet::opened(&homes, printer)?;
     let mut rewinds = Rewinds { several: homes.len() > 1, entries: Vec::new() };
-    for home in &homes {
+    for home in homes {
         let root = state_root(home).context("a bare cache root has no receipts; name the whole home with --home")?;
         let mut list = Vec::new();
         for file in receipts(root).context("the receipts cannot be listed")? {

@@ -9,17 +9,18 @@ use hypseq_plan::{Plan, Time};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use crate::answer::Reading;
 use crate::boundary::Point;
 use crate::cli::{Global, PlanRewind};
 use crate::commands::sql;
 use crate::exit::ExitStatus;
 use crate::explain::home_flag;
+use crate::figures::PartitionFigures;
 use crate::grid::Grid;
 use crate::plan_text;
 use crate::planning::{Draft, Planned, Refusal, Request, plan, sink_files};
 use crate::printer::{Printer, Report};
 use crate::select;
-use crate::survey::Survey;
 use crate::watermarks;
 
 pub fn run(global: &Global, args: &PlanRewind, printer: &Printer) -> Result<ExitStatus> {
@@ -37,7 +38,7 @@ pub fn run(global: &Global, args: &PlanRewind, printer: &Printer) -> Result<Exit
     let files = home.watermarks();
     printer.problems(&files.problems);
     let (sink, mine) = sink_files(&files.value, &args.sink)?;
-    let chosen = choose(args, &found.value, &mine)?;
+    let chosen = choose(args, &home, &found.value, &mine)?;
     let spool = home.spool();
     printer.problems(&spool.problems);
     let progress = printer.progress("reading every generation");
@@ -74,6 +75,7 @@ pub fn run(global: &Global, args: &PlanRewind, printer: &Printer) -> Result<Exit
 /// The partitions to plan, each with the sink's watermark file.
 fn choose<'a>(
     args: &PlanRewind,
+    home: &Home,
     partitions: &'a [Partition],
     files: &[&'a WatermarkFile],
 ) -> Result<Vec<(&'a Partition, &'a WatermarkFile)>> {
@@ -97,10 +99,13 @@ fn choose<'a>(
                 chosen.push((partition, *file));
                 continue;
             };
-            let survey = Survey::of(partition, args.time_column.as_deref())?;
+            let time_column = args.time_column.as_deref();
+            let read = PartitionFigures::read(partition, time_column, &[watermark.seq], Reading::Bounds)?;
             // One that cannot be read whole is planned all the same: the planning refuses it and says why.
-            let gap = !survey.complete() || {
-                let figures = watermarks::unsent(watermark, &survey.union(), survey.legacy_rows());
+            let gap = !read.complete || {
+                let resent = watermarks::resent_before(home, file)?;
+                let rows = read.at_or_below.values().sum();
+                let figures = watermarks::unsent(watermark, rows, read.legacy_rows, resent);
                 let unknown = || {
                     format!(
                         "{}: whether there is a gap cannot be told: {}\n  hint: name the partition with --partition",

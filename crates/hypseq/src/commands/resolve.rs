@@ -4,7 +4,8 @@ use anyhow::Result;
 use hypseq_cache::Home;
 use serde_json::{Value, json};
 
-use crate::boundary::{Excluded, Point, Resolved, block_on, require_complete, resolve_point};
+use crate::answer::{Answer, Reading};
+use crate::boundary::{Excluded, Point, block_on};
 use crate::cli::{Global, Resolve};
 use crate::exit::ExitStatus;
 use crate::explain;
@@ -12,10 +13,10 @@ use crate::fleet;
 use crate::grid::Grid;
 use crate::hole::Hole;
 use crate::json;
+use crate::opened::{Opened, reference};
 use crate::printer::{Printer, Report};
 use crate::select;
-use crate::survey::{Surveyed, reference, survey};
-use crate::time::{When, show};
+use crate::time::show;
 
 pub fn run(global: &Global, args: &Resolve, printer: &Printer) -> Result<ExitStatus> {
     let point =
@@ -25,7 +26,7 @@ pub fn run(global: &Global, args: &Resolve, printer: &Printer) -> Result<ExitSta
     let question = |home: &Home| resolve_home(home, homes.len() > 1, &point, args, printer);
     let (reports, status) = fleet::ask(&homes, printer, question, Resolution::status)?;
     drop(progress);
-    printer.reports(&reports)?;
+    printer.reports(&reports, homes.len() > 1)?;
     Ok(status)
 }
 
@@ -35,14 +36,13 @@ fn resolve_home(home: &Home, fleet: bool, point: &Point, args: &Resolve, printer
     let target = &args.target;
     let partition = select::one_partition(&found.value, target.dataset.as_deref(), target.partition.as_deref())?;
     let generation = reference(partition, target.generation.as_deref())?;
-    let surveyed = survey(partition, generation, target.time_column.as_deref())?;
-    printer.problems(&surveyed.problems);
-    require_complete(&surveyed)?;
+    let opened = Opened::of(partition, generation, target.time_column.as_deref())?;
     let excluded = block_on(Excluded::read(&args.leave_out, &args.zone, home, partition))??;
-    let resolved = resolve_point(&surveyed, point, &excluded)?;
+    let reading = if args.full_scan { Reading::Full } else { Reading::Bounds };
+    let (opened, answer) = Answer::find(opened, point, &excluded, reading, printer)?;
     let missing = match point {
-        Point::Seq(seq) if surveyed.scan.visible.with_seq(*seq).is_empty() => {
-            Some(Hole::explain(home, &found.value, &surveyed, partition, *seq)?)
+        Point::Seq(seq) if answer.resolved.last_row.as_ref().is_none_or(|row| row.seq != *seq) => {
+            Some(Hole::explain(home, &found.value, &opened, partition, *seq)?)
         }
         _ => None,
     };
@@ -53,73 +53,63 @@ fn resolve_home(home: &Home, fleet: bool, point: &Point, args: &Resolve, printer
         sink: explain::sink_name(home),
         id: partition.id.clone(),
         point: point.clone(),
-        surveyed,
-        resolved,
-        excluded,
+        opened,
+        answer,
         hole: missing,
     })
 }
 
 /// A boundary, with the generation that it was found in.
-pub struct Resolution {
+struct Resolution {
     home: String,
     fleet: bool,
     home_flag: String,
     sink: String,
     id: hypseq_cache::PartitionId,
     point: Point,
-    surveyed: Surveyed,
-    resolved: Resolved,
-    excluded: Excluded,
+    opened: Opened,
+    answer: Answer,
     hole: Option<Hole>,
 }
 
 impl Resolution {
     fn status(&self) -> ExitStatus {
-        let found = match &self.resolved.boundary {
-            Some(boundary) if self.resolved.position.is_none() => {
+        let resolved = &self.answer.resolved;
+        let found = match &resolved.boundary {
+            Some(boundary) if resolved.position.is_none() => {
                 boundary.first_seq_after.is_some() && boundary.safe_seq.is_some()
             }
-            _ => self.resolved.last_row.is_some() && self.resolved.next_row.is_some(),
+            _ => resolved.last_row.is_some() && resolved.next_row.is_some(),
         };
         if found { ExitStatus::Yes } else { ExitStatus::No }
-    }
-
-    /// Rows in the interval that a time without milliseconds leaves open.
-    fn ambiguous(&self) -> Option<(&'static str, Vec<i64>)> {
-        let Point::At(When { at, unit: Some(unit), .. }) = &self.point else { return None };
-        let end = at.saturating_add(unit.micros());
-        let rows = self.surveyed.scan.visible.rows().iter();
-        let seqs: Vec<i64> = rows.filter(|r| r.time.is_some_and(|t| (*at..end).contains(&t))).map(|r| r.seq).collect();
-        (!seqs.is_empty()).then_some((unit.as_str(), seqs))
     }
 
     fn at(&self) -> Option<i64> {
         match &self.point {
             Point::At(when) => Some(when.at),
-            _ => self.resolved.boundary.as_ref().map(|b| b.at),
+            _ => self.answer.resolved.boundary.as_ref().map(|b| b.at),
         }
     }
 }
 
 impl Report for Resolution {
     fn json(&self) -> Value {
-        let scan = &self.surveyed.scan;
-        let boundary = self.resolved.boundary.as_ref();
+        let Answer { resolved, .. } = &self.answer;
+        let boundary = resolved.boundary.as_ref();
         let sides = boundary.map(|b| b.sides).unwrap_or_default();
         let value = json!({
             "dataset": self.id.dataset,
             "partition": self.id.path,
-            "generation": self.surveyed.generation.name,
+            "generation": self.opened.generation.name,
             "at": json::time(self.at()),
-            "time_column": self.surveyed.columns.as_ref().and_then(|c| c.time.as_deref()),
-            "seq": json::seq(self.resolved.position),
+            "time_column": self.opened.columns.as_ref().and_then(|c| c.time.as_deref()),
+            "seq": json::seq(resolved.position),
             "tight_seq": json::seq(boundary.and_then(|b| b.tight_seq)),
             "safe_seq": json::seq(boundary.and_then(|b| b.safe_seq)),
             "first_seq_after": json::seq(boundary.and_then(|b| b.first_seq_after)),
             "inversion": boundary.is_some_and(hypseq_boundary::Boundary::inversion),
-            "last_row": json::row(self.resolved.last_row.as_ref()),
-            "next_row": json::row(self.resolved.next_row.as_ref()),
+            "last_row": json::row(resolved.last_row.as_ref()),
+            "next_row": json::row(resolved.next_row.as_ref()),
             "tight_row": json::row(boundary.and_then(|b| b.tight_row.as_ref())),
             "rows_at_or_before": sides.rows_at_or_before,
             "rows_after": sides.rows_after,
@@ -131,11 +121,11 @@ impl Report for Resolution {
             "null_time_lost_at_safe": boundary.map_or(0, |b| b.cost_at_safe.null_time_lost),
             "null_time_lost_at_tight": boundary.map_or(0, |b| b.cost_at_tight.null_time_lost),
             "null_time_resent_at_safe": boundary.map_or(0, |b| b.cost_at_safe.null_time_resent),
-            "legacy_rows": scan.legacy_rows,
-            "excluded_rows": self.resolved.excluded_rows,
-            "duplicate_ids": scan.visible.repeated_ids(),
+            "legacy_rows": self.answer.legacy_rows,
+            "excluded_rows": resolved.excluded_rows,
+            "duplicate_ids": self.answer.repeated_ids,
             "hole": self.hole.as_ref().map(Hole::json),
-            "ambiguous": self.ambiguous().map(|(unit, seqs)| json!({
+            "ambiguous": self.answer.ambiguous.as_ref().map(|(unit, seqs)| json!({
                 "unit": unit,
                 "rows": seqs.len(),
                 "min_seq": json::seq(seqs.first().copied()),
@@ -146,8 +136,8 @@ impl Report for Resolution {
                 "lost": p.lost,
                 "resent": p.resent,
             })).collect()),
-            "files_total": scan.files_total,
-            "files_read": scan.files_read,
+            "files_total": self.answer.files_total,
+            "files_read": self.answer.files_read,
         });
         fleet::named(value, self.fleet.then_some(&self.home))
     }
@@ -156,11 +146,9 @@ impl Report for Resolution {
         let context = explain::Context {
             home_flag: &self.home_flag,
             id: &self.id,
-            surveyed: &self.surveyed,
+            generation: &self.opened.generation,
             point: &self.point,
-            resolved: &self.resolved,
-            excluded: &self.excluded,
-            ambiguous: self.ambiguous(),
+            answer: &self.answer,
             hole: self.hole.as_ref(),
             sink: &self.sink,
         };
@@ -180,12 +168,12 @@ impl Report for Resolution {
             ">rows lost",
             ">rows resent",
         ]);
-        for choice in explain::choices(&self.resolved) {
+        for choice in explain::choices(&self.answer.resolved) {
             grid.row([
                 self.home.clone(),
                 self.id.dataset.clone(),
                 self.id.path.clone(),
-                self.surveyed.generation.name.clone(),
+                self.opened.generation.name.clone(),
                 choice.name.to_owned(),
                 choice.seq.to_string(),
                 choice.row.as_ref().and_then(|r| r.time).map_or_else(String::new, show),

@@ -9,6 +9,7 @@ use hypseq_engine::{Engine, EngineOptions};
 use crate::batches;
 use crate::cli::{Global, Sql};
 use crate::exit::ExitStatus;
+use crate::fleet;
 use crate::printer::Printer;
 use crate::select;
 
@@ -16,6 +17,8 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
     let homes = select::homes(global)?;
     let scripts = scripts(args)?;
     tokio::runtime::Runtime::new()?.block_on(async {
+        let (homes, opened) = fleet::opened(&homes, printer)?;
+        let homes: Vec<Home> = homes.into_iter().cloned().collect();
         let (engine, status) = open(&homes, printer).await?;
         let mut statements = Vec::new();
         for script in &scripts {
@@ -27,7 +30,7 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
         for statement in &statements {
             batches::print(engine.execute(statement).await?, printer).await?;
         }
-        Ok(status)
+        Ok(status.max(opened))
     })
 }
 

@@ -4,31 +4,31 @@ use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use anyhow::{Result, bail};
-use hypseq_boundary::RowSet;
 use hypseq_cache::{Allocator, Home, Partition, Problem, Severity, Watermark, WatermarkFile};
+use hypseq_scan::Figures;
 use serde_json::{Value, json};
 
+use crate::answer::Reading;
 use crate::cli::{Global, Status};
 use crate::exit::ExitStatus;
 use crate::explain::home_flag;
+use crate::figures::{GenerationFigures, PartitionFigures};
+use crate::fleet;
 use crate::grid::Grid;
 use crate::json;
 use crate::printer::{Printer, Report, describe};
 use crate::select;
 use crate::sentence::{bytes, count, grouped, range};
-use crate::survey::{Survey, Surveyed};
 use crate::time::show;
-use crate::watermarks::{SinkFigures, incomplete, unsent};
+use crate::watermarks::{SinkFigures, incomplete, resent_before, unsent};
 
 pub fn run(global: &Global, args: &Status, printer: &Printer) -> Result<ExitStatus> {
     let progress = printer.progress("reading every generation");
-    let reports: Vec<HomeStatus> =
-        select::homes(global)?.iter().map(|home| HomeStatus::read(home, args)).collect::<Result<_>>()?;
+    let homes = select::homes(global)?;
+    let (reports, status) = fleet::ask(&homes, printer, |home| HomeStatus::read(home, args), HomeStatus::status)?;
     drop(progress);
-    printer.reports(&reports)?;
-    let mut generations = reports.iter().flat_map(|r| &r.partitions).flat_map(|p| &p.generations);
-    let whole = generations.all(|g| g.complete || !g.has_metadata);
-    Ok(if whole { ExitStatus::Yes } else { ExitStatus::CouldNotTell })
+    printer.reports(&reports, homes.len() > 1)?;
+    Ok(status)
 }
 
 struct HomeStatus {
@@ -74,6 +74,12 @@ struct WatermarkStatus {
 }
 
 impl HomeStatus {
+    fn status(&self) -> ExitStatus {
+        let mut generations = self.partitions.iter().flat_map(|p| &p.generations);
+        let whole = generations.all(|g| g.complete || !g.has_metadata);
+        if whole { ExitStatus::Yes } else { ExitStatus::CouldNotTell }
+    }
+
     fn read(home: &Home, args: &Status) -> Result<Self> {
         let found = home.partitions();
         let mut problems = found.problems;
@@ -101,12 +107,14 @@ impl HomeStatus {
         let mut max_seq = None;
         let mut partitions = Vec::new();
         for partition in wanted {
-            let survey = Survey::of(partition, None)?;
-            problems.extend(survey.problems().cloned());
-            let union = survey.union();
-            max_seq = max_seq.max(union.max_seq());
+            let mine: Vec<&WatermarkFile> = watermarks.value.iter().filter(|w| w.is_for(&partition.id)).collect();
+            let seqs: Vec<i64> = mine.iter().filter_map(|w| w.state.as_ref().ok()).map(|w| w.seq).collect();
+            let reading = if args.full_scan { Reading::Full } else { Reading::Bounds };
+            let figures = PartitionFigures::read(partition, None, &seqs, reading)?;
+            problems.extend(figures.problems.iter().cloned());
+            max_seq = max_seq.max(figures.max_seq);
             let spool_rows = crate::watermarks::spooled(&spool.value, &partition.id);
-            partitions.push(PartitionStatus::of(&survey, &union, spool_rows, &watermarks.value));
+            partitions.push(PartitionStatus::of(home, partition, &figures, spool_rows, &mine)?);
         }
         problems.extend(check_allocator(home, allocator.as_ref(), max_seq));
         if all {
@@ -155,49 +163,58 @@ fn strays(watermarks: &[WatermarkFile], partitions: &[Partition]) -> Vec<Problem
 }
 
 impl PartitionStatus {
-    fn of(survey: &Survey<'_>, union: &RowSet, spool_rows: u64, watermarks: &[WatermarkFile]) -> Self {
-        let partition = survey.partition;
-        let legacy = survey.legacy_rows();
-        let mine = watermarks.iter().filter(|w| w.is_for(&partition.id));
-        let watermarks = mine
-            .map(|file| {
-                let figures = file.state.as_ref().ok().map(|w| {
-                    let figures = if survey.complete() { unsent(w, union, legacy) } else { incomplete(w, union) };
-                    (w.clone(), figures)
-                });
-                WatermarkStatus { plugin: file.plugin.clone(), instance: file.instance.clone(), figures }
+    fn of(
+        home: &Home,
+        partition: &Partition,
+        figures: &PartitionFigures,
+        spool_rows: u64,
+        watermarks: &[&WatermarkFile],
+    ) -> Result<Self> {
+        let sink = |file: &WatermarkFile| -> Result<WatermarkStatus> {
+            let known = file.state.as_ref().ok().and_then(|w| Some((w, *figures.at_or_below.get(&w.seq)?)));
+            let figures = known.map(|(watermark, rows)| {
+                if !figures.complete {
+                    return Ok((watermark.clone(), incomplete(rows)));
+                }
+                let resent = resent_before(home, file)?;
+                anyhow::Ok((watermark.clone(), unsent(watermark, rows, figures.legacy_rows, resent)))
+            });
+            Ok(WatermarkStatus {
+                plugin: file.plugin.clone(),
+                instance: file.instance.clone(),
+                figures: figures.transpose()?,
             })
-            .collect();
-        Self {
+        };
+        Ok(Self {
             name: select::name(&partition.id),
             dataset: partition.id.dataset.clone(),
             path: partition.id.path.clone(),
             live: partition.live().map(|g| g.name.clone()),
             spool_rows,
-            generations: survey.generations.iter().map(GenerationStatus::of).collect(),
-            watermarks,
-        }
+            generations: figures.generations.iter().map(GenerationStatus::of).collect(),
+            watermarks: watermarks.iter().map(|file| sink(file)).collect::<Result<_>>()?,
+        })
     }
 }
 
 impl GenerationStatus {
-    fn of(surveyed: &Surveyed) -> Self {
-        let scan = &surveyed.scan;
+    fn of(read: &GenerationFigures) -> Self {
+        let Figures { visible_rows, raw_rows, deleted_rows, legacy_rows, null_time_rows, seqs, times } = read.figures;
         Self {
-            name: surveyed.generation.name.clone(),
-            state: json!(surveyed.generation.state),
-            snapshot_id: surveyed.snapshot_id(),
-            has_metadata: surveyed.generation.has_metadata,
-            complete: surveyed.complete(),
-            visible_rows: scan.visible_rows,
-            raw_rows: scan.raw_rows,
-            deleted_rows: scan.deleted_rows,
-            legacy_rows: scan.legacy_rows,
-            null_time_rows: scan.null_time_rows,
-            seqs: scan.seqs(),
-            times: scan.times,
-            data_files: scan.files_total,
-            bytes: scan.bytes,
+            name: read.generation.name.clone(),
+            state: json!(read.generation.state),
+            snapshot_id: read.snapshot_id,
+            has_metadata: read.generation.has_metadata,
+            complete: read.complete,
+            visible_rows,
+            raw_rows,
+            deleted_rows,
+            legacy_rows,
+            null_time_rows,
+            seqs,
+            times,
+            data_files: read.data_files,
+            bytes: read.bytes,
         }
     }
 }

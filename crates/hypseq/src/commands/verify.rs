@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
 use hypseq_boundary::Verdict;
 use hypseq_cache::{Home, PartitionId};
 use serde_json::{Value, json};
 
-use crate::boundary::{Excluded, Point, block_on, require_complete, resolve_point};
+use crate::answer::Reading;
+use crate::boundary::{Excluded, Point, block_on};
 use crate::cli::{Global, Verify};
 use crate::exit::ExitStatus;
 use crate::explain;
@@ -15,10 +16,10 @@ use crate::fleet;
 use crate::grid::Grid;
 use crate::json;
 use crate::printer::{Printer, Report};
-use crate::proof::{Proof, name_row};
+use crate::proof::{Compared, Proof, name_row};
+use crate::proving::{Claim, Proven};
 use crate::select;
 use crate::sentence::{count, grouped};
-use crate::survey::Survey;
 use crate::time::show;
 
 pub fn run(global: &Global, args: &Verify, printer: &Printer) -> Result<ExitStatus> {
@@ -28,7 +29,7 @@ pub fn run(global: &Global, args: &Verify, printer: &Printer) -> Result<ExitStat
     let question = |home: &Home| verify_home(home, homes.len() > 1, &point, args, printer);
     let (reports, status) = fleet::ask(&homes, printer, question, Verified::status)?;
     drop(progress);
-    printer.reports(&reports)?;
+    printer.reports(&reports, homes.len() > 1)?;
     Ok(status)
 }
 
@@ -37,38 +38,25 @@ fn verify_home(home: &Home, fleet: bool, point: &Point, args: &Verify, printer: 
     printer.problems(&found.problems);
     let target = &args.target;
     let partition = select::one_partition(&found.value, target.dataset.as_deref(), target.partition.as_deref())?;
-    let survey = Survey::of(partition, target.time_column.as_deref())?;
-    printer.problems(survey.problems());
-    let reference = survey.reference(target.generation.as_deref())?;
-    let surveyed = &survey.generations[reference];
-    require_complete(surveyed)?;
     let excluded = block_on(Excluded::read(&args.leave_out, &args.zone, home, partition))??;
-    let resolved = resolve_point(surveyed, point, &excluded)?;
-    let watermark = match (resolved.position, &resolved.boundary) {
-        (Some(seq), _) => seq,
-        (None, Some(boundary)) => boundary.safe_seq.ok_or_else(|| {
-            anyhow!(
-                "no row at or before {} is safe to start from, so there is no boundary to verify\n  hint: see `hypseq resolve` \
-                 at that time",
-                show(boundary.at)
-            )
-        })?,
-        (None, None) => return Err(anyhow!("there is no boundary to verify")),
+    let claim = Claim {
+        partition,
+        generation: target.generation.as_deref(),
+        time_column: target.time_column.as_deref(),
+        point,
+        excluded: &excluded,
+        reading: if args.full_scan { Reading::Full } else { Reading::Bounds },
+        deep: args.deep,
     };
-    let at = if let Point::At(when) = point { Some(when.at) } else { None };
-    let mut proof = Proof::of(&survey, reference, watermark, at);
-    if args.deep {
-        printer.problems(&proof.deepen(&survey, reference));
-    }
+    let Proven { proof, reference } = claim.prove(printer)?;
     Ok(Verified {
         home: home.name().to_owned(),
         fleet,
         home_flag: explain::home_flag(home),
         sink: explain::sink_name(home),
         id: partition.id.clone(),
-        reference: surveyed.generation.name.clone(),
-        deep: args.deep,
-        at,
+        reference,
+        at: if let Point::At(when) = point { Some(when.at) } else { None },
         proof,
     })
 }
@@ -80,7 +68,6 @@ struct Verified {
     sink: String,
     id: PartitionId,
     reference: String,
-    deep: bool,
     at: Option<i64>,
     proof: Proof,
 }
@@ -122,7 +109,7 @@ impl Report for Verified {
             "partition": self.id.path,
             "seq": json::seq(Some(self.proof.watermark)),
             "reference": self.reference,
-            "deep": self.deep,
+            "compared": self.proof.compared.as_str(),
             "proven": self.proof.proven,
             "generations": generations.collect::<Vec<_>>(),
         });
@@ -136,7 +123,11 @@ impl Report for Verified {
         let last = seq(reference.and_then(|c| c.last_row.as_ref()));
         let next = seq(reference.and_then(|c| c.next_row.as_ref()));
         let answer = if proof.proven { "is proven" } else { "is NOT proven" };
-        let how = if self.deep { ", every column compared" } else { "" };
+        let how = match proof.compared {
+            Compared::Counts => "",
+            Compared::Rows => ", every row compared",
+            Compared::Columns => ", every column compared",
+        };
         let mut text = format!(
             "{}: {} (last row {last}, next row {next}{how})\n\n",
             select::name(&self.id),

@@ -48,3 +48,30 @@ fn the_home_comes_from_the_environment_too() {
     let shown: serde_json::Value = serde_json::from_slice(&output.expect("runs").stdout).expect("JSON");
     assert_eq!(shown["home"], "skew");
 }
+
+#[test]
+fn a_folder_that_is_no_home_does_not_stop_the_others() {
+    let folder = tempfile::TempDir::new().expect("a folder");
+    let empty = folder.path().to_string_lossy().into_owned();
+    let neutral = home("neutral");
+    let both = ["--home", &neutral, "--home", &empty, "--format", "json"];
+    let status = run([&both[..], &["status"]].concat()).exits(2);
+    assert_eq!(status.json()[0]["home"], "neutral");
+    assert!(status.stderr.contains(&empty), "{}", status.stderr);
+    let shown = run([&both[..], &["resolve", "--at", T], &CLAUDE].concat()).exits(2).json();
+    assert_eq!(shown[0]["safe_seq"], "722");
+    let sql = run([
+        "--home",
+        &neutral,
+        "--home",
+        &empty,
+        "--format",
+        "csv",
+        "sql",
+        "-c",
+        "SELECT count(*) AS n FROM logs_or_not",
+    ]);
+    assert_eq!(sql.status, 2);
+    let sql = run(["--home", &neutral, "--home", &empty, "--format", "csv", "sql", "-c", "SELECT 1 AS one"]).exits(2);
+    assert_eq!(sql.stdout, "one\n1\n");
+}

@@ -1,6 +1,7 @@
 //! The program as its users run it, on caches that HypAware wrote.
 
 mod bad_input;
+mod bounds;
 mod corpora;
 mod fleet;
 mod formats;

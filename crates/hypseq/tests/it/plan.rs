@@ -183,6 +183,32 @@ fn every_gap_of_a_sink_in_one_plan() {
 }
 
 #[test]
+fn rows_that_an_earlier_rewind_sent_twice_are_not_taken_for_new_ones() {
+    let (folder, home) = copy("monotone");
+    let home_arg = home.to_string_lossy().into_owned();
+    let out = folder.path().join("plan.json").to_string_lossy().into_owned();
+    rewind(&home_arg, &["--to-seq", "400", "--out", &out]).exits(0);
+    run(["--home", &home_arg, "plan", "apply", &out]).exits(0);
+    // What the daemon would have written: all 773 rows above 400 sent, whether they had been sent before or not.
+    let watermark = home.join(
+        "hypaware/plugins/@hypaware/central/sink-instances/central/watermarks/ai_gateway_messages/source=claude.json",
+    );
+    let written = json!({"v": 1, "continuation": {"v": 1, "seq": "1280"}, "exportedRowCount": 1173, "updatedAt": "x"});
+    fs::write(&watermark, written.to_string()).expect("written");
+    let status = json_of(&home_arg, &["status", "--partition", "source=claude"]).exits(0).json();
+    let shown = &status["partitions"][0]["watermarks"][0];
+    assert_eq!(shown["suspected_unsent_rows"], Value::Null, "{shown}");
+    let note = shown["note"].as_str().expect("a note");
+    assert!(
+        note.starts_with("0 rows unsent if none of the 773 rows that earlier rewinds may have sent twice"),
+        "{note}"
+    );
+    let gaps = ["plan", "rewind", "--sink", "central", "--reason", "x", "--since", T, "--all-gaps"];
+    let ran = json_of(&home_arg, &gaps).exits(2);
+    assert!(ran.stderr.contains("whether there is a gap cannot be told"), "{}", ran.stderr);
+}
+
+#[test]
 fn sinks_are_named_by_instance_or_by_plugin_and_instance() {
     let sinks = home("sinks");
     let plan = |sink: &str| {
