@@ -1,6 +1,6 @@
 //! The deletes of a snapshot, and which of them apply to which data file.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -136,14 +136,19 @@ impl Unreadable {
     }
 }
 
-/// Gives each data file the deletes that apply to it; what is wrong with them is returned as well.
-pub(crate) fn attach(data: &mut [DataFile], deletes: Vec<DeleteFile>, mut unreadable: Vec<Unreadable>) -> Vec<Error> {
-    let index: HashMap<String, usize> = data.iter().enumerate().map(|(i, file)| (canonical(&file.url), i)).collect();
+/// Gives each data file the deletes that apply to it; what is wrong with them is returned as well. `place` finds the data
+/// file of a URL.
+pub(crate) fn attach(
+    data: &mut [DataFile],
+    place: impl Fn(&str) -> Option<usize>,
+    deletes: Vec<DeleteFile>,
+    mut unreadable: Vec<Unreadable>,
+) -> Vec<Error> {
     let mut problems = Vec::new();
     for delete in deletes {
         match &delete.kind {
             DeleteKind::DeletionVector { offset, length, data_file_url } => {
-                let Some(file) = target(data, &index, &canonical(data_file_url), &delete) else { continue };
+                let Some(file) = target(data, place(data_file_url), &delete) else { continue };
                 if let Some(first) = &file.deletes.vector {
                     let error = Error::Invalid {
                         path: delete.path.clone(),
@@ -158,7 +163,7 @@ pub(crate) fn attach(data: &mut [DataFile], deletes: Vec<DeleteFile>, mut unread
                 }
             }
             DeleteKind::Positions => match positions::read(&delete.path, delete.record_count) {
-                Ok(positions) => problems.extend(attach_positions(data, &index, &Arc::new(delete), positions)),
+                Ok(positions) => problems.extend(attach_positions(data, &place, &Arc::new(delete), positions)),
                 Err(error) => {
                     let sequence_number = delete.sequence_number;
                     unreadable.push(Unreadable { error, sequence_number, data_file_url: None });
@@ -178,13 +183,20 @@ pub(crate) fn attach(data: &mut [DataFile], deletes: Vec<DeleteFile>, mut unread
 
 fn attach_positions(
     data: &mut [DataFile],
-    index: &HashMap<String, usize>,
+    place: &impl Fn(&str) -> Option<usize>,
     delete: &Arc<DeleteFile>,
     positions: Positions,
 ) -> Vec<Error> {
-    let mut problems = Vec::new();
+    // One data file may be spelled in several ways.
+    let mut by_place: BTreeMap<usize, RoaringTreemap> = BTreeMap::new();
     for (url, rows) in positions {
-        let Some(file) = target(data, index, &url, delete) else { continue };
+        if let Some(place) = place(&url) {
+            *by_place.entry(place).or_default() |= rows;
+        }
+    }
+    let mut problems = Vec::new();
+    for (place, rows) in by_place {
+        let Some(file) = target(data, Some(place), delete) else { continue };
         if let Err(error) = verify_positions(&rows, file.record_count, delete) {
             file.deletes.unreadable = Some(Arc::new(error.clone()));
             problems.push(error);
@@ -194,14 +206,9 @@ fn attach_positions(
     problems
 }
 
-/// The data file of that URL, when it is old enough for the delete file to apply.
-fn target<'a>(
-    data: &'a mut [DataFile],
-    index: &HashMap<String, usize>,
-    url: &str,
-    delete: &DeleteFile,
-) -> Option<&'a mut DataFile> {
-    data.get_mut(*index.get(url)?).filter(|file| file.sequence_number <= delete.sequence_number)
+/// The data file at that place, when it is old enough for the delete file to apply.
+fn target<'a>(data: &'a mut [DataFile], place: Option<usize>, delete: &DeleteFile) -> Option<&'a mut DataFile> {
+    data.get_mut(place?).filter(|file| file.sequence_number <= delete.sequence_number)
 }
 
 fn verify_positions(rows: &RoaringTreemap, data_rows: u64, delete: &DeleteFile) -> Result<(), Error> {

@@ -113,7 +113,7 @@ fn decode(
         let url = file.string("file_path")?.ok_or_else(|| Mismatch::new("`file_path` in a manifest entry", &"none"))?;
         let data_file_url = file.string("referenced_data_file")?.map(str::to_owned);
         let entry = relocation.resolve(url, path).and_then(|resolved| {
-            entry(record, &file, url, resolved, manifest, bounded).map_err(|mismatch| mismatch.in_file(path))
+            entry(record, file, url, resolved, manifest, bounded).map_err(|mismatch| mismatch.in_file(path))
         });
         Ok(Some(entry.map_err(|error| EntryError { error, data_file_url })))
     })?;
@@ -222,22 +222,15 @@ fn deletion_vector(file: &Record<'_>) -> Result<DeleteKind, Mismatch> {
 
 fn bounds(file: &Record<'_>, bounded: &BTreeSet<i32>) -> Result<BTreeMap<i32, Bounds>, Mismatch> {
     let mut bounds: BTreeMap<i32, Bounds> = BTreeMap::new();
-    for (id, nulls) in file.long_map("null_value_counts")? {
-        if bounded.contains(&id) {
-            bounds.entry(id).or_default().nulls = u64::try_from(nulls).ok();
-        }
-    }
     let long = |bytes: &[u8]| bytes.try_into().ok().map(i64::from_le_bytes);
-    for (id, value) in file.bytes_map("lower_bounds")? {
+    let mut set = |id: i32, set: &dyn Fn(&mut Bounds)| {
         if bounded.contains(&id) {
-            bounds.entry(id).or_default().lower = long(value);
+            set(bounds.entry(id).or_default());
         }
-    }
-    for (id, value) in file.bytes_map("upper_bounds")? {
-        if bounded.contains(&id) {
-            bounds.entry(id).or_default().upper = long(value);
-        }
-    }
+    };
+    file.visit_longs("null_value_counts", |id, nulls| set(id, &|bounds| bounds.nulls = u64::try_from(nulls).ok()))?;
+    file.visit_bytes("lower_bounds", |id, value| set(id, &|bounds| bounds.lower = long(value)))?;
+    file.visit_bytes("upper_bounds", |id, value| set(id, &|bounds| bounds.upper = long(value)))?;
     Ok(bounds)
 }
 

@@ -11,12 +11,11 @@ use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderB
 use roaring::RoaringTreemap;
 
 use crate::avro::Mismatch;
-use crate::relocate::canonical;
 use crate::{Error, guarded, io_error};
 
 const EXPECTED: &str = "a Parquet file of position deletes";
 
-/// Deleted positions by the canonical form of the data file's URL.
+/// Deleted positions by the data file's URL, as written.
 pub(crate) type Positions = BTreeMap<String, RoaringTreemap>;
 
 /// Reads a position-delete file.
@@ -37,21 +36,17 @@ fn decode(file: File, record_count: u64) -> Result<Positions, Mismatch> {
     let columns = ProjectionMask::columns(builder.parquet_schema(), ["file_path", "pos"]);
     let reader = builder.with_projection(columns).build().map_err(|e| mismatch(&e))?;
     let mut rows = 0;
-    let mut by_url: BTreeMap<String, RoaringTreemap> = BTreeMap::new();
+    let mut by_url = Positions::new();
     for batch in reader {
         let batch = batch.map_err(|e| mismatch(&e))?;
         rows += batch.num_rows() as u64;
         add(&mut by_url, &batch)?;
     }
     verify_row_count(rows, record_count)?;
-    let mut positions = Positions::new();
-    for (url, rows) in by_url {
-        *positions.entry(canonical(&url)).or_default() |= rows;
-    }
-    Ok(positions)
+    Ok(by_url)
 }
 
-fn add(by_url: &mut BTreeMap<String, RoaringTreemap>, batch: &RecordBatch) -> Result<(), Mismatch> {
+fn add(by_url: &mut Positions, batch: &RecordBatch) -> Result<(), Mismatch> {
     let column = |name: &str| {
         let column = batch.column_by_name(name);
         column.ok_or_else(|| Mismatch::new("a position-delete file's columns", &format!("no `{name}`")))
@@ -133,7 +128,10 @@ mod tests {
         let expected: RoaringTreemap = (0..20).collect();
         assert_eq!(
             positions,
-            Positions::from([("t/data/0".to_owned(), expected.clone()), ("t/data/1".to_owned(), expected)])
+            Positions::from([
+                ("file:///t/data/0".to_owned(), expected.clone()),
+                ("file:///t/data/1".to_owned(), expected)
+            ])
         );
     }
 

@@ -35,6 +35,9 @@ impl Relocation {
     /// # Errors
     /// [`Error::Outside`] unless the URL lies below the location, component by component, after percent-decoding.
     pub(crate) fn resolve(&self, url: &str, named_in: &Path) -> Result<PathBuf, Error> {
+        if let Some(place) = self.literal(url) {
+            return Ok(self.dir.join(place));
+        }
         let outside =
             || Error::Outside { path: named_in.to_owned(), url: url.to_owned(), location: self.location.clone() };
         let segments = segments(url).ok_or_else(outside)?;
@@ -47,6 +50,15 @@ impl Relocation {
             path.push(segment);
         }
         Ok(path)
+    }
+}
+
+impl Relocation {
+    /// The place of a URL that is spelled like the location and has nothing to decode or to split otherwise.
+    fn literal<'u>(&self, url: &'u str) -> Option<&'u str> {
+        let place = url.strip_prefix(self.location.trim_end_matches('/'))?.strip_prefix('/')?;
+        let is_literal = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'/' | b'-' | b'_' | b'.' | b'=');
+        (place.bytes().all(is_literal) && place.split('/').all(is_plain_name)).then_some(place)
     }
 }
 

@@ -1,6 +1,7 @@
 //! A generation's table: its newest metadata, and the files that a snapshot reaches.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet, hash_map};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -73,20 +74,23 @@ impl Table {
         let mut files = SnapshotFiles::default();
         let mut delete_files = Vec::new();
         let mut unreadable = Vec::new();
-        let mut seen = HashSet::new();
+        // By path; hashing a path as a text is much faster than by its components.
+        let mut places: HashMap<OsString, usize> = HashMap::new();
         for (manifest, entries) in manifests.iter().zip(read) {
             let entries = entries.unwrap_or_else(|error| vec![Err(EntryError { error, data_file_url: None })]);
             for entry in entries {
                 match entry {
-                    Ok(Entry::Data(file)) if seen.contains(&file.path) => files.problems.push(Error::Invalid {
-                        path: list.clone(),
-                        expected: "each data file once in the snapshot".to_owned(),
-                        found: format!("`{}` again", file.url),
-                    }),
-                    Ok(Entry::Data(file)) => {
-                        seen.insert(file.path.clone());
-                        files.data.push(file);
-                    }
+                    Ok(Entry::Data(file)) => match places.entry(file.path.clone().into_os_string()) {
+                        hash_map::Entry::Vacant(place) => {
+                            place.insert(files.data.len());
+                            files.data.push(file);
+                        }
+                        hash_map::Entry::Occupied(_) => files.problems.push(Error::Invalid {
+                            path: list.clone(),
+                            expected: "each data file once in the snapshot".to_owned(),
+                            found: format!("`{}` again", file.url),
+                        }),
+                    },
                     Ok(Entry::Delete(file)) => delete_files.push(file),
                     Err(EntryError { error, data_file_url }) if manifest.content == Content::Deletes => {
                         unreadable.push(Unreadable { error, sequence_number: manifest.sequence_number, data_file_url });
@@ -95,7 +99,11 @@ impl Table {
                 }
             }
         }
-        files.problems.extend(deletes::attach(&mut files.data, delete_files, unreadable));
+        let place = |url: &str| {
+            let path = self.relocation.resolve(url, &list).ok()?;
+            places.get(path.as_os_str()).copied()
+        };
+        files.problems.extend(deletes::attach(&mut files.data, place, delete_files, unreadable));
         Ok(files)
     }
 

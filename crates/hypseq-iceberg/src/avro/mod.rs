@@ -14,7 +14,9 @@ mod schema;
 
 use std::io::Read;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Arc;
+
+use rayon::prelude::*;
 
 pub(crate) use self::record::Record;
 use self::record::take_long;
@@ -29,30 +31,34 @@ const MAX_UNPACKED: u64 = 512 << 20;
 /// Snappy's best ratio is below 22; its header could claim 4 GiB.
 const MAX_SNAPPY_RATIO: usize = 32;
 
-/// Decodes every record of a container file; `convert` turns a record into what is kept of it.
+/// Decodes every record of a container file; `convert` turns a record into what is kept of it. Where a record ends is
+/// only known when it has been passed, but those of a block are converted in parallel.
 ///
 /// # Errors
 /// [`Error::Invalid`] at the first thing that does not verify.
-pub(crate) fn decode<T>(
+pub(crate) fn decode<T: Send>(
     path: &Path,
     bytes: &[u8],
-    mut convert: impl FnMut(&Record<'_>) -> Result<T, Mismatch>,
+    convert: impl Fn(&Record<'_>) -> Result<T, Mismatch> + Sync,
 ) -> Result<Vec<T>, Error> {
-    let mut decode = || -> Result<Vec<T>, Mismatch> {
+    let decode = || -> Result<Vec<T>, Mismatch> {
         let mut rest = bytes;
         let header = Header::take(&mut rest)?;
-        let mut records = Vec::new();
+        let mut converted = Vec::new();
         while !rest.is_empty() {
             let block = Block::take(&mut rest, &header.sync)?;
             let data = header.codec.unpack(block.data)?;
             let mut data = data.as_deref().unwrap_or(block.data);
             verify_count(block.count, data.len())?;
+            let mut records = Vec::new();
             for _ in 0..block.count {
-                records.push(convert(&Record::take(&header.schema, &mut data)?)?);
+                records.push(Record::take(&header.schema, &mut data)?);
             }
             verify_block_end(data)?;
+            let of_block: Vec<T> = records.par_iter().map(&convert).collect::<Result<_, _>>()?;
+            converted.extend(of_block);
         }
-        Ok(records)
+        Ok(converted)
     };
     decode().map_err(|mismatch| mismatch.in_file(path))
 }
@@ -75,7 +81,7 @@ impl Mismatch {
 }
 
 struct Header {
-    schema: Rc<RecordType>,
+    schema: Arc<RecordType>,
     codec: Codec,
     sync: [u8; 16],
 }
@@ -372,8 +378,8 @@ mod oracle {
     fn ours(bytes: &[u8]) -> Vec<File> {
         let files = decode(Path::new("m.avro"), bytes, |record| {
             let file = record.record("data_file")?.unwrap();
-            let bounds = file.bytes_map("upper_bounds")?;
-            let bounds = bounds.into_iter().map(|(id, bound)| (id, bound.to_vec())).collect();
+            let mut bounds = Vec::new();
+            file.visit_bytes("upper_bounds", |id, bound| bounds.push((id, bound.to_vec())))?;
             Ok((file.string("file_path")?.unwrap().to_owned(), file.long("record_count")?.unwrap(), bounds))
         });
         files.unwrap()

@@ -1,6 +1,6 @@
 //! One record: where its fields' values stand, decoded when they are asked for.
 
-use std::rc::Rc;
+use std::sync::Arc;
 
 use super::Mismatch;
 use super::schema::{RecordType, Type};
@@ -10,21 +10,31 @@ type Data<'d> = &'d [u8];
 /// A record as written. A field that the schema lacks, or that is null, is none.
 #[derive(Debug, Clone)]
 pub(crate) struct Record<'d> {
-    schema: Rc<RecordType>,
-    /// The bytes of each field's value.
-    values: Vec<Data<'d>>,
+    schema: Arc<RecordType>,
+    values: Vec<Value<'d>>,
+}
+
+#[derive(Debug, Clone)]
+enum Value<'d> {
+    /// The bytes of a value that is no record.
+    Bytes(Data<'d>),
+    Record(Record<'d>),
 }
 
 impl<'d> Record<'d> {
     /// Takes one record off the data.
-    pub(super) fn take(schema: &Rc<RecordType>, data: &mut Data<'d>) -> Result<Self, Mismatch> {
+    pub(super) fn take(schema: &Arc<RecordType>, data: &mut Data<'d>) -> Result<Self, Mismatch> {
         let mut values = Vec::with_capacity(schema.fields.len());
         for (_, field) in &schema.fields {
-            let start = *data;
-            skip(field, data).ok_or_else(cut)?;
-            values.push(&start[..start.len() - data.len()]);
+            values.push(if let Type::Record(inner) = field {
+                Value::Record(Self::take(inner, data)?)
+            } else {
+                let start = *data;
+                skip(field, data).ok_or_else(cut)?;
+                Value::Bytes(&start[..start.len() - data.len()])
+            });
         }
-        Ok(Self { schema: Rc::clone(schema), values })
+        Ok(Self { schema: Arc::clone(schema), values })
     }
 
     /// Whether the writer's schema has the field at all.
@@ -32,12 +42,22 @@ impl<'d> Record<'d> {
         self.schema.fields.iter().any(|(field, _)| field == name)
     }
 
+    fn field(&self, name: &str) -> Option<(&Type, &Value<'d>)> {
+        let place = self.schema.fields.iter().position(|(field, _)| field == name)?;
+        Some((&self.schema.fields[place].1, &self.values[place]))
+    }
+
     /// The type and bytes of a value that is not null.
     fn value(&self, name: &str) -> Result<Option<(&Type, Data<'d>)>, Mismatch> {
-        let Some(place) = self.schema.fields.iter().position(|(field, _)| field == name) else { return Ok(None) };
-        let mut data = self.values[place];
-        let found = branch(&self.schema.fields[place].1, &mut data).ok_or_else(cut)?;
-        Ok((*found != Type::Null).then_some((found, data)))
+        match self.field(name) {
+            None => Ok(None),
+            Some((found, Value::Record(_))) => Ok(Some((found, &[]))),
+            Some((found, Value::Bytes(bytes))) => {
+                let mut data = *bytes;
+                let found = branch(found, &mut data).ok_or_else(cut)?;
+                Ok((*found != Type::Null).then_some((found, data)))
+            }
+        }
     }
 
     pub(crate) fn long(&self, name: &str) -> Result<Option<i64>, Mismatch> {
@@ -60,37 +80,40 @@ impl<'d> Record<'d> {
         }
     }
 
-    pub(crate) fn record(&self, name: &str) -> Result<Option<Record<'d>>, Mismatch> {
-        match self.value(name)? {
+    pub(crate) fn record(&self, name: &str) -> Result<Option<&Record<'d>>, Mismatch> {
+        match self.field(name) {
             None => Ok(None),
-            Some((Type::Record(schema), mut data)) => Record::take(schema, &mut data).map(Some),
-            Some((other, _)) => Err(wrong_type(name, "a record", other)),
+            Some((_, Value::Record(record))) => Ok(Some(record)),
+            Some((other, Value::Bytes(_))) => Err(wrong_type(name, "a record", other)),
         }
     }
 
-    /// A map from int to long, written as an array of key-value records. An entry with a null is left out.
-    pub(crate) fn long_map(&self, name: &str) -> Result<Vec<(i32, i64)>, Mismatch> {
-        self.entries(name, |value, data| match value {
+    /// Visits a map from int to long, written as an array of key-value records. An entry with a null is left out.
+    pub(crate) fn visit_longs(&self, name: &str, visit: impl FnMut(i32, i64)) -> Result<(), Mismatch> {
+        let take = |value: &Type, data: &mut Data<'d>| match value {
             Type::Int | Type::Long => Some(take_long(data)),
             _ => None,
-        })
+        };
+        self.visit(name, take, visit)
     }
 
-    /// A map from int to bytes, written as an array of key-value records. An entry with a null is left out.
-    pub(crate) fn bytes_map(&self, name: &str) -> Result<Vec<(i32, Data<'d>)>, Mismatch> {
-        self.entries(name, |value, data| match value {
+    /// Visits a map from int to bytes, written as an array of key-value records. An entry with a null is left out.
+    pub(crate) fn visit_bytes(&self, name: &str, visit: impl FnMut(i32, Data<'d>)) -> Result<(), Mismatch> {
+        let take = |value: &Type, data: &mut Data<'d>| match value {
             Type::Bytes => Some(take_bytes(data)),
             _ => None,
-        })
+        };
+        self.visit(name, take, visit)
     }
 
-    /// The entries of a map. `take` reads a value, as far as it is of the right type.
-    fn entries<T>(
+    /// Visits the entries of a map. `take` reads a value, as far as it is of the right type.
+    fn visit<T>(
         &self,
         name: &str,
         take: impl Fn(&Type, &mut Data<'d>) -> Option<Option<T>>,
-    ) -> Result<Vec<(i32, T)>, Mismatch> {
-        let Some((found, mut data)) = self.value(name)? else { return Ok(Vec::new()) };
+        mut visit: impl FnMut(i32, T),
+    ) -> Result<(), Mismatch> {
+        let Some((found, mut data)) = self.value(name)? else { return Ok(()) };
         let wrong = || wrong_type(name, "an array of key-value records", found);
         let Type::Array(item) = found else { return Err(wrong()) };
         let Type::Record(item) = item.as_ref() else { return Err(wrong()) };
@@ -98,11 +121,10 @@ impl<'d> Record<'d> {
         if key_name != "key" || value_name != "value" {
             return Err(wrong());
         }
-        let mut entries = Vec::new();
         loop {
             let count = take_block(&mut data).ok_or_else(cut)?;
             if count == 0 {
-                return Ok(entries);
+                return Ok(());
             }
             for _ in 0..count {
                 let key = match branch(key_type, &mut data).ok_or_else(cut)? {
@@ -113,7 +135,7 @@ impl<'d> Record<'d> {
                 let value = branch(value_type, &mut data).ok_or_else(cut)?;
                 if *value != Type::Null {
                     let value = take(value, &mut data).ok_or_else(|| wrong_value(name, value))?;
-                    entries.push((key, value.ok_or_else(cut)?));
+                    visit(key, value.ok_or_else(cut)?);
                 }
             }
         }
@@ -210,7 +232,13 @@ fn take_bytes<'d>(data: &mut Data<'d>) -> Option<Data<'d>> {
 }
 
 /// A zigzag varint of at most ten bytes.
+#[inline]
 pub(super) fn take_long(data: &mut Data<'_>) -> Option<i64> {
+    // Nearly all are this short.
+    if let [byte @ 0..0x80, after @ ..] = data {
+        *data = after;
+        return Some(i64::from(byte >> 1) ^ -i64::from(byte & 1));
+    }
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
         let (byte, after) = data.split_first()?;
@@ -249,9 +277,13 @@ mod tests {
         // A union's second branch; a block of two, a sized block of one, the end. The second entry is null.
         let data = [2, 4, 2, 2, 20, 4, 0, 1, 6, 6, 2, 22, 0];
         let record = record(MAP, &data).unwrap();
-        assert_eq!(record.long_map("m").unwrap(), [(1, 10), (3, 11)]);
-        assert_eq!(record.long_map("other").unwrap(), []);
-        assert_eq!(record.bytes_map("m").unwrap_err().expected, "other values in `m`");
+        let longs = |name: &str| {
+            let mut longs = Vec::new();
+            record.visit_longs(name, |key, value| longs.push((key, value))).map(|()| longs)
+        };
+        assert_eq!(longs("m").unwrap(), [(1, 10), (3, 11)]);
+        assert_eq!(longs("other").unwrap(), []);
+        assert_eq!(record.visit_bytes("m", |_, _| ()).unwrap_err().expected, "other values in `m`");
     }
 
     #[test]
@@ -286,7 +318,10 @@ mod tests {
         assert_eq!(said(record.long("t").unwrap_err()), pair("an int or long in `t`", "string"));
         assert_eq!(said(record.string("n").unwrap_err()), pair("a string in `n`", "long"));
         assert_eq!(said(record.record("n").unwrap_err()), pair("a record in `n`", "long"));
-        assert_eq!(said(record.long_map("t").unwrap_err()), pair("an array of key-value records in `t`", "string"));
+        assert_eq!(
+            said(record.visit_longs("t", |_, _| ()).unwrap_err()),
+            pair("an array of key-value records in `t`", "string")
+        );
         assert_eq!(record.string("t").unwrap_err().expected, "UTF-8 in `t`");
     }
 

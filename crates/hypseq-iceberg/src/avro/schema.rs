@@ -1,7 +1,7 @@
 //! Avro schemas, as far as reading records by them needs.
 
 use std::collections::HashMap;
-use std::rc::Rc;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -34,7 +34,7 @@ pub(super) enum Type {
     /// As an array, with a string before each value.
     Map(Box<Type>),
     /// The fields' values in order.
-    Record(Rc<RecordType>),
+    Record(Arc<RecordType>),
 }
 
 /// A record's fields.
@@ -65,7 +65,7 @@ impl Type {
 }
 
 /// Reads the schema of a file's records.
-pub(super) fn parse(json: &[u8]) -> Result<Rc<RecordType>, Mismatch> {
+pub(super) fn parse(json: &[u8]) -> Result<Arc<RecordType>, Mismatch> {
     let mismatch = |found: &dyn std::fmt::Display| Mismatch::new("an Avro schema of a record", found);
     let json: Value = serde_json::from_slice(json).map_err(|e| mismatch(&e))?;
     match (Parser { named: HashMap::new() }).parse(&json, 0) {
@@ -98,7 +98,7 @@ impl<'a> Parser<'a> {
                     Value::String(kind) => match kind.as_str() {
                         "record" => {
                             let fields = inner("fields")?.as_array()?.iter().map(|field| self.field(field, depth));
-                            Type::Record(Rc::new(RecordType { fields: fields.collect::<Option<_>>()? }))
+                            Type::Record(Arc::new(RecordType { fields: fields.collect::<Option<_>>()? }))
                         }
                         "array" => Type::Array(Box::new(self.parse(inner("items")?, depth + 1)?)),
                         "map" => Type::Map(Box::new(self.parse(inner("values")?, depth + 1)?)),
@@ -158,13 +158,13 @@ mod tests {
                 {"name":"d","type":{"type":"fixed","name":"f","size":16}},
                 {"name":"e","type":{"type":"enum","name":"g","symbols":["x","y"]}}]}"#,
         );
-        let kv = Type::Record(Rc::new(RecordType {
+        let kv = Type::Record(Arc::new(RecordType {
             fields: vec![("key".to_owned(), Type::Int), ("value".to_owned(), Type::Long)],
         }));
         let union = Type::Union(vec![Null, Boolean, Int, Long, Float, Double, Bytes, Text]);
         let types = [union, Type::Array(Box::new(kv.clone())), Type::Map(Box::new(kv)), Type::Fixed(16), Type::Int];
         let fields = ["a", "b", "c", "d", "e"].map(str::to_owned).into_iter().zip(types).collect();
-        assert_eq!(schema.unwrap(), Rc::new(RecordType { fields }));
+        assert_eq!(schema.unwrap(), Arc::new(RecordType { fields }));
     }
 
     #[test]
