@@ -16,9 +16,9 @@ use tokio::sync::OnceCell;
 
 use crate::datafile::{DataFile, Deletes};
 use crate::dataset::{Dataset, SEQ};
-use crate::load::Generation;
-use crate::reader::Readers;
-use crate::scan::{Layout, TableColumn};
+use crate::footer::Footers;
+use crate::load::{Generation, Snapshot};
+use crate::scan::{Layout, TableColumn, pushdown};
 use crate::scanfile::{ScanFile, Selected};
 
 /// The union over the generations of a dataset's partitions: one row per seq and partition.
@@ -34,31 +34,31 @@ pub(crate) struct CompleteTable {
     dataset: Arc<Dataset>,
     /// Seq, file, deleted and position of the rows of one generation.
     survey: Layout,
-    files: OnceCell<Vec<ScanFile>>,
+    files: OnceCell<Vec<Arc<ScanFile>>>,
 }
 
 impl CompleteTable {
-    pub(crate) fn new(layout: Layout, dataset: Arc<Dataset>, readers: Arc<Readers>) -> Self {
+    pub(crate) fn new(layout: Layout, dataset: Arc<Dataset>, footers: Arc<Footers>) -> Self {
         let survey = vec![
             TableColumn::stored(SEQ, FieldType::Long),
             TableColumn::constant("file", DataType::Int64, 0),
             TableColumn::constant("deleted", DataType::Boolean, 1),
             TableColumn::position("position"),
         ];
-        Self { layout, dataset, survey: Layout::new(survey, readers), files: OnceCell::new() }
+        Self { layout, dataset, survey: Layout::new(survey, footers), files: OnceCell::new() }
     }
 
-    async fn choose(&self, session: &dyn Session) -> Result<Vec<ScanFile>> {
+    async fn choose(&self, session: &dyn Session) -> Result<Vec<Arc<ScanFile>>> {
         let mut chosen = Vec::new();
         let of_one_partition =
             |a: &Arc<Generation>, b: &Arc<Generation>| a.home == b.home && a.partition == b.partition;
         for generations in self.dataset.generations().chunk_by(of_one_partition) {
             let mut union = Union::default();
             for generation in generations {
-                let lost = generation.lost.iter();
+                let Snapshot { files, lost } = generation.snapshot();
+                let lost = lost.iter();
                 chosen.extend(lost.map(|lost| ScanFile::lost(lost.clone(), self.dataset.constants_of(generation))));
-                let files: Vec<_> = generation.files.iter().filter(|file| file.referenced == Some(true)).collect();
-                let rows = self.rows(&files, session).await?;
+                let rows = self.rows(files, session).await?;
                 for (file, deleted, rows) in union.take(rows) {
                     let file = files.get(file).ok_or_else(|| internal_datafusion_err!("there is no file {file}"))?;
                     let rows =
@@ -68,12 +68,12 @@ impl CompleteTable {
                 }
             }
         }
-        Ok(chosen)
+        Ok(chosen.into_iter().map(Arc::new).collect())
     }
 
-    async fn rows(&self, files: &[&Arc<DataFile>], session: &dyn Session) -> Result<Vec<Row>> {
-        let scans = (0_i64..).zip(files).flat_map(|(place, file)| survey_scans(place, file));
-        let plan = self.survey.scan(&scans.collect::<Vec<_>>(), session, None, &[], None)?;
+    async fn rows(&self, files: &[Arc<DataFile>], session: &dyn Session) -> Result<Vec<Row>> {
+        let scans = (0_i64..).zip(files).flat_map(|(place, file)| survey_scans(place, file)).map(Arc::new);
+        let plan = self.survey.scan(scans.collect(), session, None, &[], None)?;
         let mut rows = Vec::new();
         for batch in collect(plan, session.task_ctx()).await? {
             rows.extend(decode(&batch)?);
@@ -170,11 +170,11 @@ impl TableProvider for CompleteTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let files = self.files.get_or_try_init(|| self.choose(session)).await?;
-        self.layout.scan(files, session, projection, filters, limit)
+        self.layout.scan(files.clone(), session, projection, filters, limit)
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(self.layout.pushdown(filters))
+        Ok(pushdown(filters))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -11,10 +11,10 @@ use hypseq_iceberg::FieldType;
 
 use crate::complete::CompleteTable;
 use crate::datafile::{DataFile, Deletes};
+use crate::footer::Footers;
 use crate::infer;
-use crate::load::Generation;
-use crate::reader::Readers;
-use crate::scan::{FileTable, Layout, TableColumn};
+use crate::load::{Generation, Snapshot};
+use crate::scan::{FileTable, Layout, Part, TableColumn};
 use crate::scanfile::{ScanFile, Selected};
 use crate::schema::{Conflict, union};
 
@@ -64,10 +64,10 @@ pub(crate) struct Dataset {
 
 impl Dataset {
     /// Groups generations by dataset. A dataset whose generations contradict each other is a problem instead.
-    pub(crate) fn group(generations: Vec<Generation>, with_home: bool) -> BTreeMap<String, Result<Self, Problem>> {
+    pub(crate) fn group(generations: &[Arc<Generation>], with_home: bool) -> BTreeMap<String, Result<Self, Problem>> {
         let mut datasets: BTreeMap<String, Vec<Arc<Generation>>> = BTreeMap::new();
         for generation in generations {
-            datasets.entry(generation.partition.dataset.clone()).or_default().push(Arc::new(generation));
+            datasets.entry(generation.partition.dataset.clone()).or_default().push(Arc::clone(generation));
         }
         let dataset = |(name, generations)| (name, Self::new(generations, with_home));
         datasets.into_iter().map(dataset).collect()
@@ -75,10 +75,10 @@ impl Dataset {
 
     fn new(generations: Vec<Arc<Generation>>, with_home: bool) -> Result<Self, Problem> {
         let newest_first = newest_first(&generations);
-        let mut schemas: Vec<_> =
-            newest_first.iter().filter_map(|g| Some((*g, Cow::Borrowed(g.schema.as_ref()?)))).collect();
+        let mut schemas: Vec<_> = newest_first.iter().filter_map(|g| Some((*g, Cow::Borrowed(g.schema()?)))).collect();
         if schemas.is_empty() {
-            let inferred = |generation: &&Generation| infer::schemas(&generation.files).into_iter().map(Cow::Owned);
+            let inferred =
+                |generation: &&Generation| infer::schemas(generation.all_files()).into_iter().map(Cow::Owned);
             schemas = newest_first.iter().flat_map(|g| inferred(g).map(|schema| (*g, schema))).collect();
         }
         let mut columns = union(schemas.iter().map(|(_, schema)| &**schema)).map_err(|conflict| {
@@ -98,16 +98,14 @@ impl Dataset {
     }
 
     /// Rows of the live generations, deletes applied.
-    pub(crate) fn live(&self, readers: &Arc<Readers>) -> FileTable {
+    pub(crate) fn live(self: &Arc<Self>, footers: &Arc<Footers>) -> FileTable {
         let live = self.generations.iter().filter(|generation| generation.state == GenerationState::Live);
-        FileTable {
-            layout: self.layout(&[], false, readers),
-            files: live.flat_map(|generation| self.live_files(generation)).collect(),
-        }
+        let parts = live.map(|generation| self.part(generation, Self::live_files));
+        FileTable { layout: self.layout(&[], false, footers), parts: parts.collect() }
     }
 
     /// Every physical row of every generation, once, with its provenance.
-    pub(crate) fn raw(&self, readers: &Arc<Readers>) -> FileTable {
+    pub(crate) fn raw(self: &Arc<Self>, footers: &Arc<Footers>) -> FileTable {
         let provenance = [
             Provenance::Generation,
             Provenance::GenerationState,
@@ -116,23 +114,28 @@ impl Dataset {
             Provenance::Deleted,
             Provenance::Referenced,
         ];
-        FileTable {
-            layout: self.layout(&provenance, true, readers),
-            files: self.generations.iter().flat_map(|generation| self.raw_files(generation)).collect(),
-        }
+        let parts = self.generations.iter().map(|generation| self.part(generation, Self::raw_files));
+        FileTable { layout: self.layout(&provenance, true, footers), parts: parts.collect() }
+    }
+
+    fn part(self: &Arc<Self>, generation: &Arc<Generation>, files: fn(&Self, &Generation) -> Vec<ScanFile>) -> Part {
+        let constants = self.constants_of(generation);
+        let (dataset, generation) = (Arc::clone(self), Arc::clone(generation));
+        let files = move || files(&dataset, &generation).into_iter().map(Arc::new).collect();
+        Part { constants, files: LazyLock::new(Box::new(files)) }
     }
 
     /// The union over generations, one row per seq and partition.
-    pub(crate) fn complete(self: &Arc<Self>, readers: &Arc<Readers>) -> CompleteTable {
+    pub(crate) fn complete(self: &Arc<Self>, footers: &Arc<Footers>) -> CompleteTable {
         let provenance = [Provenance::Generation, Provenance::Partition, Provenance::Deleted];
-        CompleteTable::new(self.layout(&provenance, false, readers), Arc::clone(self), Arc::clone(readers))
+        CompleteTable::new(self.layout(&provenance, false, footers), Arc::clone(self), Arc::clone(footers))
     }
 
     pub(crate) fn generations(&self) -> &[Arc<Generation>] {
         &self.generations
     }
 
-    fn layout(&self, provenance: &[Provenance], with_position: bool, readers: &Arc<Readers>) -> Layout {
+    fn layout(&self, provenance: &[Provenance], with_position: bool, footers: &Arc<Footers>) -> Layout {
         let stored = self.columns.iter().map(|(name, field_type)| TableColumn::stored(name, *field_type));
         let segments = (Provenance::COUNT..).zip(&self.segments);
         let segments = segments.map(|(place, key)| TableColumn::constant(key, DataType::Utf8View, place));
@@ -152,13 +155,13 @@ impl Dataset {
         if self.with_home {
             own(Provenance::Home.column(), Some(0));
         }
-        Layout::new(columns, Arc::clone(readers))
+        Layout::new(columns, Arc::clone(footers))
     }
 
     fn live_files(&self, generation: &Generation) -> Vec<ScanFile> {
-        let lost = generation.lost.iter().map(|lost| ScanFile::lost(lost.clone(), self.constants_of(generation)));
-        let referenced = generation.files.iter().filter(|file| file.referenced == Some(true));
-        let visible = referenced.filter_map(|file| match &file.deletes {
+        let Snapshot { files, lost } = generation.snapshot();
+        let lost = lost.iter().map(|lost| ScanFile::lost(lost.clone(), self.constants_of(generation)));
+        let visible = files.iter().filter_map(|file| match &file.deletes {
             Deletes::Known(_) => self.visible(generation, file),
             Deletes::Unknown(unreadable) => Some(ScanFile::lost(unreadable.clone(), self.constants_of(generation))),
         });
@@ -166,10 +169,10 @@ impl Dataset {
     }
 
     fn raw_files(&self, generation: &Generation) -> Vec<ScanFile> {
-        let unlisted = generation.unlisted.iter();
+        let unlisted = generation.unreferenced().unlisted.iter();
         let mut files: Vec<ScanFile> =
             unlisted.map(|lost| ScanFile::lost(lost.clone(), self.constants_of(generation))).collect();
-        for file in &generation.files {
+        for file in generation.all_files() {
             files.extend(self.visible(generation, file));
             files.extend(self.deleted(generation, file));
         }

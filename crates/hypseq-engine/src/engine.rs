@@ -19,8 +19,8 @@ use hypseq_cache::{Home, Problem};
 
 use crate::catalog::{CATALOG, COMPLETE, Catalog, LIVE, RAW};
 use crate::dataset::Dataset;
-use crate::load::load;
-use crate::reader::Readers;
+use crate::footer::Footers;
+use crate::load::{Generation, load};
 use crate::{Error, json, session, statements};
 
 /// How much of the machine queries may use.
@@ -41,6 +41,7 @@ pub struct Engine {
     context: SessionContext,
     protected: Vec<PathBuf>,
     broken: BTreeMap<String, Problem>,
+    generations: Vec<Arc<Generation>>,
 }
 
 /// One statement that has been parsed and found to be of an allowed kind.
@@ -55,7 +56,9 @@ pub struct Rows {
 }
 
 impl Engine {
-    /// Opens a session. What cannot be read is among the problems; see [`Engine`] for what that means for queries.
+    /// Opens a session: finds all generations and reads their table metadata. What cannot be read is among the problems;
+    /// see [`Engine`] for what that means for queries. Manifests and delete files are read once a query needs them: what
+    /// is wrong with those, [`Engine::problems`] says afterwards.
     ///
     /// A partition whose live generation is unknown has no rows in schema `live`.
     ///
@@ -72,24 +75,24 @@ impl Engine {
         let (mut generations, mut problems) = (Vec::new(), Vec::new());
         for loaded in loading {
             let (found, wrong) = loaded.await.map_err(|error| Error::Query(error.to_string()))?;
-            generations.extend(found);
+            generations.extend(found.into_iter().map(Arc::new));
             problems.extend(wrong);
         }
 
         let setup = |error: DataFusionError| Error::from_datafusion(&error);
         let runtime = session::runtime(options).map_err(setup)?;
-        let readers = Arc::new(Readers::new(runtime.cache_manager.get_file_metadata_cache()));
+        let footers = Arc::new(Footers::default());
         let context = session::context(options, runtime).map_err(setup)?;
 
         let mut broken = BTreeMap::new();
         let mut tables: [BTreeMap<String, Arc<dyn TableProvider>>; 3] = Default::default();
-        for (name, dataset) in Dataset::group(generations, homes.len() > 1) {
+        for (name, dataset) in Dataset::group(&generations, homes.len() > 1) {
             match dataset.map(Arc::new) {
                 Ok(dataset) => {
                     let [live, raw, complete] = &mut tables;
-                    live.insert(name.clone(), Arc::new(dataset.live(&readers)));
-                    raw.insert(name.clone(), Arc::new(dataset.raw(&readers)));
-                    complete.insert(name, Arc::new(dataset.complete(&readers)));
+                    live.insert(name.clone(), Arc::new(dataset.live(&footers)));
+                    raw.insert(name.clone(), Arc::new(dataset.raw(&footers)));
+                    complete.insert(name, Arc::new(dataset.complete(&footers)));
                 }
                 Err(problem) => {
                     problems.push(problem.clone());
@@ -101,7 +104,12 @@ impl Engine {
         context.register_catalog(CATALOG, Arc::new(Catalog::new(schemas)));
         let protected = homes.iter().flat_map(|home| [home.root(), home.cache_root()]);
         let protected = protected.filter_map(|folder| folder.canonicalize().ok()).collect();
-        Ok((Self { context, protected, broken }, problems))
+        Ok((Self { context, protected, broken, generations }, problems))
+    }
+
+    /// What the queries so far have found to be unreadable, beyond the problems that were known when the session opened.
+    pub fn problems(&self) -> Vec<Problem> {
+        self.generations.iter().flat_map(|generation| generation.problems()).collect()
     }
 
     /// Splits a script into statements and checks that each is of an allowed kind, before any is run.

@@ -12,8 +12,8 @@ use crate::datafile::DataFile;
 use crate::variant::is_variant;
 
 /// A schema for each file that has a readable footer.
-pub(crate) fn schemas(files: &[Arc<DataFile>]) -> Vec<Schema> {
-    files.iter().filter_map(|file| schema(file)).collect()
+pub(crate) fn schemas<'a>(files: impl Iterator<Item = &'a Arc<DataFile>>) -> Vec<Schema> {
+    files.filter_map(|file| schema(file)).collect()
 }
 
 fn schema(file: &DataFile) -> Option<Schema> {

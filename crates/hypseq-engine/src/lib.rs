@@ -17,24 +17,27 @@
 //! Schema `complete` adds `_generation`, `_partition` and `_deleted` of the row that it takes: from the live generation
 //! if that has the seq, else from the newest that has. `_deleted` says that the row is deleted *there*.
 
-mod adapter;
 mod catalog;
+mod chunks;
 mod complete;
 mod datafile;
 mod dataset;
 mod dialect;
 mod engine;
 mod error;
+mod exec;
+mod footer;
 mod infer;
 mod json;
 mod load;
-mod reader;
-mod rename;
+mod prune;
+mod request;
+mod rows;
 mod scan;
 mod scanfile;
 mod schema;
 mod session;
-mod source;
+mod shape;
 mod statements;
 mod variant;
 

@@ -1,17 +1,18 @@
-//! Reads the metadata of every generation of a home, once, when a session opens.
+//! The generations of a home, and what their metadata says.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hypseq_cache::{GenerationState, Home, Partition, PartitionId, Problem, Severity};
-use hypseq_iceberg::{Error, Schema, SnapshotFiles, Table};
+use hypseq_iceberg::{DeletedRows, Error, Schema, Table};
 use rayon::prelude::*;
 
 use crate::Unreadable;
 use crate::datafile::{DataFile, Deletes};
 
-/// A generation, with all that its metadata says.
+/// A generation. Its table metadata is read when a session opens, all else once a query needs it.
 #[derive(Debug)]
 pub(crate) struct Generation {
     /// What the `home` column shows.
@@ -19,17 +20,31 @@ pub(crate) struct Generation {
     pub partition: PartitionId,
     pub name: String,
     pub state: GenerationState,
-    /// Its current schema; none without readable metadata.
-    pub schema: Option<Schema>,
-    /// Data files, those that the newest snapshot does not reach included.
+    dir: PathBuf,
+    cache_root: Arc<Path>,
+    table: Result<Table, Error>,
+    snapshot: OnceLock<Snapshot>,
+    unreferenced: OnceLock<Unreferenced>,
+}
+
+/// What the newest snapshot of a generation says.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshot {
+    /// The data files that it reaches.
     pub files: Vec<Arc<DataFile>>,
     /// What could not be read: which data files the generation has is then not known for sure.
     pub lost: Vec<Unreadable>,
-    /// Why its folder could not be searched for data files that no snapshot reaches.
+}
+
+/// Data files of a generation that its newest snapshot does not reach.
+#[derive(Debug, Default)]
+pub(crate) struct Unreferenced {
+    pub files: Vec<Arc<DataFile>>,
+    /// Why its folder could not be searched for them.
     pub unlisted: Option<Unreadable>,
 }
 
-/// Reads every generation of a home: by partition, the live one first, then from the newest to the oldest.
+/// Finds every generation of a home: by partition, the live one first, then from the newest to the oldest.
 pub(crate) fn load(home: &Home, label: &Arc<str>) -> (Vec<Generation>, Vec<Problem>) {
     let found = home.partitions();
     let mut problems = found.problems;
@@ -41,9 +56,20 @@ pub(crate) fn load(home: &Home, label: &Arc<str>) -> (Vec<Generation>, Vec<Probl
         generations.into_iter().map(|generation| (partition.id.clone(), generation)).collect::<Vec<_>>()
     };
     let unread: Vec<_> = found.value.iter().flat_map(of_partition).collect();
-    let read = |(partition, generation)| Generation::read(partition, &generation, home.cache_root(), label);
-    let generations: Vec<Generation> = unread.into_par_iter().map(read).collect();
-    problems.extend(generations.iter().flat_map(Generation::problems));
+    let cache_root: Arc<Path> = home.cache_root().into();
+    let open = |(partition, generation): (_, hypseq_cache::Generation)| Generation {
+        home: Arc::clone(label),
+        partition,
+        name: generation.name,
+        state: generation.state,
+        table: Table::open(&generation.dir),
+        dir: generation.dir,
+        cache_root: Arc::clone(&cache_root),
+        snapshot: OnceLock::new(),
+        unreferenced: OnceLock::new(),
+    };
+    let generations: Vec<Generation> = unread.into_par_iter().map(open).collect();
+    problems.extend(generations.iter().filter_map(Generation::problem_of_table));
     (generations, problems)
 }
 
@@ -62,101 +88,111 @@ fn no_live_generation(partition: &Partition) -> Problem {
 }
 
 impl Generation {
-    fn read(partition: PartitionId, found: &hypseq_cache::Generation, cache_root: &Path, home: &Arc<str>) -> Self {
-        let mut generation = Self {
-            home: Arc::clone(home),
-            partition,
-            name: found.name.clone(),
-            state: found.state,
-            schema: None,
-            files: Vec::new(),
-            lost: Vec::new(),
-            unlisted: None,
-        };
-        generation.read_table(&found.dir, cache_root);
-        generation
+    /// Its current schema; none without readable metadata.
+    pub(crate) fn schema(&self) -> Option<&Schema> {
+        self.table.as_ref().ok().map(|table| table.metadata.current_schema())
     }
 
-    fn read_table(&mut self, dir: &Path, cache_root: &Path) {
-        let table = match Table::open(dir) {
-            Ok(table) => table,
-            Err(error) => {
-                if !matches!(error, Error::NoMetadata { .. }) || self.state == GenerationState::Live {
-                    self.lost.push(unreadable(&error));
-                }
-                return self.add_unreferenced(hypseq_iceberg::unreferenced(dir), cache_root);
-            }
-        };
-        let schema = table.metadata.current_schema();
-        let names: HashMap<i32, &str> = schema.fields.iter().map(|field| (field.id, field.name.as_str())).collect();
-        let ids = Arc::new(schema.fields.iter().map(|field| (field.name.clone(), field.id)).collect());
-        let files = match table.metadata.current_snapshot().map(|snapshot| table.files(snapshot)) {
+    /// What its newest snapshot says.
+    pub(crate) fn snapshot(&self) -> &Snapshot {
+        self.snapshot.get_or_init(|| self.read_snapshot())
+    }
+
+    /// The data files that its newest snapshot does not reach.
+    pub(crate) fn unreferenced(&self) -> &Unreferenced {
+        self.unreferenced.get_or_init(|| self.list_unreferenced())
+    }
+
+    /// Data files, those that the newest snapshot does not reach included.
+    pub(crate) fn all_files(&self) -> impl Iterator<Item = &Arc<DataFile>> {
+        self.snapshot().files.iter().chain(&self.unreferenced().files)
+    }
+
+    /// Why its table cannot be read; a folder without metadata that was never live is no table.
+    fn lost_table(&self) -> Option<Unreadable> {
+        let error = self.table.as_ref().err()?;
+        let is_lost = !matches!(error, Error::NoMetadata { .. }) || self.state == GenerationState::Live;
+        is_lost.then(|| unreadable(error))
+    }
+
+    fn read_snapshot(&self) -> Snapshot {
+        let mut snapshot = Snapshot { files: Vec::new(), lost: self.lost_table().into_iter().collect() };
+        let Ok(table) = &self.table else { return snapshot };
+        let files = match table.metadata.current_snapshot().map(|current| table.files(current)) {
             Some(Ok(files)) => files,
             Some(Err(error)) => {
-                self.lost.push(unreadable(&error));
-                SnapshotFiles::default()
+                snapshot.lost.push(unreadable(&error));
+                return snapshot;
             }
-            None => SnapshotFiles::default(),
+            None => return snapshot,
         };
-        let deletes: Vec<_> = files.data.iter().map(hypseq_iceberg::DataFile::deleted_rows).collect();
+        let deletes: Vec<_> = files.data.par_iter().map(hypseq_iceberg::DataFile::deleted_rows).collect();
         let is_about_deletes = |problem: &&Error| deletes.iter().any(|rows| rows.as_ref().err() == Some(*problem));
-        self.lost.extend(files.problems.iter().filter(|problem| !is_about_deletes(problem)).map(unreadable));
-        for (file, deletes) in files.data.iter().zip(deletes) {
-            let bounds = file.bounds.iter().filter_map(|(id, bounds)| Some(((*names.get(id)?).to_owned(), *bounds)));
-            self.files.push(Arc::new(DataFile {
-                path: file.path.clone(),
-                relative: relative(&file.path, cache_root),
-                size: size(&file.path).unwrap_or(file.file_size),
+        snapshot.lost.extend(files.problems.iter().filter(|problem| !is_about_deletes(problem)).map(unreadable));
+        let schema = table.metadata.current_schema();
+        let ids: HashMap<_, _> = schema.fields.iter().map(|field| (field.name.clone(), field.id)).collect();
+        let ids = Arc::new(ids);
+        let data_file = |(file, deletes): (hypseq_iceberg::DataFile, Result<DeletedRows, Error>)| {
+            Arc::new(DataFile {
+                relative: relative(&file.path, &self.cache_root),
                 rows: Some(file.record_count),
                 referenced: Some(true),
                 deletes: match deletes {
                     Ok(rows) => Deletes::Known(Arc::new(rows.0)),
                     Err(error) => Deletes::Unknown(unreadable(&error)),
                 },
-                bounds: bounds.collect(),
+                path: file.path,
+                bounds: file.bounds,
                 field_ids: Arc::clone(&ids),
-            }));
-        }
-        self.schema = Some(schema.clone());
-        self.add_unreferenced(table.unreferenced_files(&files), cache_root);
+                footer: OnceLock::new(),
+            })
+        };
+        snapshot.files = files.data.into_iter().zip(deletes).map(data_file).collect();
+        snapshot
     }
 
-    fn add_unreferenced(&mut self, listed: Result<Vec<PathBuf>, Error>, cache_root: &Path) {
-        let paths = match listed {
+    fn list_unreferenced(&self) -> Unreferenced {
+        let paths = match hypseq_iceberg::unreferenced(&self.dir) {
             Ok(paths) => paths,
-            Err(error) => {
-                self.unlisted = Some(unreadable(&error));
-                return;
-            }
+            Err(error) => return Unreferenced { files: Vec::new(), unlisted: Some(unreadable(&error)) },
         };
+        let snapshot = self.snapshot();
+        let reached: HashSet<&OsStr> = snapshot.files.iter().map(|file| file.path.as_os_str()).collect();
         // Where a manifest is unreadable, the files that it lists look as if nothing referred to them.
-        let referenced = if self.lost.is_empty() { Some(false) } else { None };
-        for path in paths {
-            self.files.push(Arc::new(DataFile {
-                relative: relative(&path, cache_root),
-                size: size(&path).unwrap_or_default(),
+        let referenced = if snapshot.lost.is_empty() { Some(false) } else { None };
+        let no_ids = Arc::default();
+        let data_file = |path: PathBuf| {
+            Arc::new(DataFile {
+                relative: relative(&path, &self.cache_root),
                 path,
                 rows: None,
                 referenced,
                 deletes: Deletes::Known(Arc::default()),
                 bounds: BTreeMap::new(),
-                field_ids: Arc::default(),
-            }));
-        }
+                field_ids: Arc::clone(&no_ids),
+                footer: OnceLock::new(),
+            })
+        };
+        let files = paths.into_iter().filter(|path| !reached.contains(path.as_os_str()));
+        Unreferenced { files: files.map(data_file).collect(), unlisted: None }
     }
 
-    fn problems(&self) -> Vec<Problem> {
-        let problem = |code, unreadable: &Unreadable| Problem {
-            severity: Severity::Error,
-            code,
-            path: unreadable.path.clone(),
-            message: unreadable.message.clone(),
-            advice: unreadable.hint.clone(),
-        };
-        let lost = self.lost.iter().map(|lost| problem("metadata-unreadable", lost));
-        let unlisted = self.unlisted.iter().map(|unlisted| problem("folder-unreadable", unlisted));
-        let mut problems: Vec<Problem> = lost.chain(unlisted).collect();
-        for file in &self.files {
+    fn problem_of_table(&self) -> Option<Problem> {
+        self.lost_table().map(|lost| problem("metadata-unreadable", &lost))
+    }
+
+    /// What queries have found to be unreadable, the table's metadata aside.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let snapshot = self.snapshot.get();
+        let lost_table = self.lost_table();
+        let lost =
+            snapshot.iter().flat_map(|snapshot| &snapshot.lost).filter(|lost| lost_table.as_ref() != Some(*lost));
+        let unlisted = self.unreferenced.get().and_then(|unreferenced| unreferenced.unlisted.as_ref());
+        let mut problems: Vec<Problem> = lost
+            .map(|lost| problem("metadata-unreadable", lost))
+            .chain(unlisted.map(|unlisted| problem("folder-unreadable", unlisted)))
+            .collect();
+        for file in snapshot.iter().flat_map(|snapshot| &snapshot.files) {
             if let Deletes::Unknown(unreadable) = &file.deletes {
                 let problem = problem("deletes-unreadable", unreadable);
                 if !problems.contains(&problem) {
@@ -165,6 +201,16 @@ impl Generation {
             }
         }
         problems
+    }
+}
+
+fn problem(code: &'static str, unreadable: &Unreadable) -> Problem {
+    Problem {
+        severity: Severity::Error,
+        code,
+        path: unreadable.path.clone(),
+        message: unreadable.message.clone(),
+        advice: unreadable.hint.clone(),
     }
 }
 
@@ -185,8 +231,4 @@ fn relative(path: &Path, cache_root: &Path) -> String {
     let relative = path.strip_prefix(cache_root).unwrap_or(path);
     let parts: Vec<_> = relative.components().map(|part| part.as_os_str().to_string_lossy()).collect();
     parts.join("/")
-}
-
-fn size(path: &Path) -> Option<u64> {
-    path.metadata().ok().map(|metadata| metadata.len())
 }

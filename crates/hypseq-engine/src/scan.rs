@@ -1,38 +1,27 @@
 //! A table that is a set of data files: columns that the files hold, columns that are constant in each file, and
 //! the position of each row in its file.
 
-use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::cast::as_boolean_array;
-use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue, Statistics, internal_datafusion_err};
-use datafusion::config::TableParquetOptions;
+use datafusion::common::{Column, DFSchema, Result, ScalarValue, internal_datafusion_err};
 use datafusion::datasource::TableType;
-use datafusion::datasource::physical_plan::{
-    FileGroup, FileScanConfigBuilder, FileSource as _, ParquetFileReaderFactory, ParquetSource,
-};
-use datafusion::datasource::source::DataSourceExec;
-use datafusion::datasource::table_schema::TableSchema;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
-use datafusion::physical_expr::expressions::{CastExpr, Column as PhysicalColumn};
-use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
 use hypseq_iceberg::FieldType;
-use parquet::arrow::RowNumber;
+use rayon::prelude::*;
 
-use crate::adapter::Adapters;
-use crate::reader::Readers;
+use crate::exec::{Scan, ScanExec};
+use crate::footer::Footers;
+use crate::request::Request;
 use crate::scanfile::ScanFile;
 use crate::schema::arrow_field;
-use crate::source::CacheSource;
 
 /// Where the values of a column come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,13 +60,13 @@ impl TableColumn {
 pub(crate) struct Layout {
     columns: Vec<TableColumn>,
     schema: SchemaRef,
-    readers: Arc<Readers>,
+    footers: Arc<Footers>,
 }
 
 impl Layout {
-    pub(crate) fn new(columns: Vec<TableColumn>, readers: Arc<Readers>) -> Self {
+    pub(crate) fn new(columns: Vec<TableColumn>, footers: Arc<Footers>) -> Self {
         let fields: Vec<FieldRef> = columns.iter().map(|column| Arc::clone(&column.field)).collect();
-        Self { columns, schema: Arc::new(Schema::new(fields)), readers }
+        Self { columns, schema: Arc::new(Schema::new(fields)), footers }
     }
 
     pub(crate) fn schema(&self) -> &SchemaRef {
@@ -85,66 +74,43 @@ impl Layout {
     }
 
     /// A scan of these files.
-    ///
-    /// The statistics of the whole are never exact, so that no total is ever taken from a manifest instead of the
-    /// files. Those of single files only serve to leave files out.
     pub(crate) fn scan(
         &self,
-        files: &[ScanFile],
+        files: Vec<Arc<ScanFile>>,
         session: &dyn Session,
         projection: Option<&Vec<usize>>,
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let files = self.needed(files, filters, session);
+        let all_files = files.len();
         let wanted = self.wanted(projection)?;
-        let (stored, constants, positions) =
-            (of(&wanted, is_stored), of(&wanted, is_constant), of(&wanted, is_position));
-        let with_row_number =
-            |column: &&TableColumn| Arc::new(column.field.as_ref().clone().with_extension_type(RowNumber));
-        let table_schema = TableSchema::builder(Arc::new(Schema::new(fields(&stored))))
-            .with_table_partition_cols(fields(&constants))
-            .with_virtual_columns(positions.iter().map(with_row_number).collect::<Vec<_>>())
-            .build();
-        let projection = projection_of(&wanted, table_schema.table_schema())?;
+        let files = self.needed(files, |file| &file.constants, filters, session)?;
+        let on_rows = filters.iter().filter(|filter| !self.is_on_constants(filter));
+        let condition = on_rows.cloned().reduce(Expr::and);
+        let condition = condition.map(|condition| self.condition(&condition, session)).transpose()?;
+        let (tested, condition) = condition.unzip();
+        let request = Arc::new(Request::new(&wanted, tested.unwrap_or_default(), condition));
+        let files = request.needed(files);
         if files.is_empty() {
-            return Ok(Arc::new(EmptyExec::new(Arc::new(projection.project_schema(table_schema.table_schema())?))));
+            return Ok(Arc::new(EmptyExec::new(Arc::clone(request.schema()))));
         }
-
-        let json = stored.iter().filter(|column| column.origin == Origin::Stored(FieldType::Variant));
-        let json_columns: HashSet<String> = json.map(|column| column.field.name().clone()).collect();
-        let parquet = ParquetSource::new(table_schema.clone())
-            .with_table_parquet_options(parquet_options(session))
-            .with_parquet_file_reader_factory(Arc::clone(&self.readers) as Arc<dyn ParquetFileReaderFactory>);
-        let source = CacheSource::new(parquet, json_columns)
-            .try_pushdown_projection(&projection)?
-            .ok_or_else(|| internal_datafusion_err!("the Parquet source does not take a projection"))?;
-
-        let rows: u64 = files.iter().filter_map(|file| file.row_count()).sum();
-        let statistics = Statistics {
-            num_rows: usize::try_from(rows).map_or(Precision::Absent, Precision::Inexact),
-            ..Statistics::new_unknown(table_schema.table_schema())
-        };
-        let files = files.iter().map(|file| file.partitioned(&stored, &constants)).collect::<Result<Vec<_>>>()?;
-        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), source)
-            .with_file_groups(FileGroup::new(files).split_files(session.config().target_partitions()))
-            .with_statistics(statistics)
-            .with_limit(limit)
-            .with_expr_adapter(Some(Arc::new(Adapters)))
-            .build();
-        Ok(DataSourceExec::from_data_source(config))
+        let wanted = wanted.into_iter().cloned().collect();
+        let scan = Scan { request, wanted, footers: Arc::clone(&self.footers), all_files };
+        Ok(Arc::new(ScanExec::new(scan, files, limit, session.config().target_partitions())))
     }
 
-    /// Filters on constant columns alone leave out whole files in [`Layout::scan`]; none is applied to rows.
-    pub(crate) fn pushdown(&self, filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
-        let pushdown = |filter: &&Expr| {
-            if self.is_on_constants(filter) {
-                TableProviderFilterPushDown::Inexact
-            } else {
-                TableProviderFilterPushDown::Unsupported
-            }
-        };
-        filters.iter().map(pushdown).collect()
+    /// The columns that a condition is on, and the condition over them.
+    fn condition(&self, condition: &Expr, session: &dyn Session) -> Result<(Vec<TableColumn>, Arc<dyn PhysicalExpr>)> {
+        let tested = self.named_in(condition);
+        let schema = DFSchema::try_from(Schema::new(fields(&tested)))?;
+        let expr = session.create_physical_expr(unqualified(condition)?, &schema)?;
+        Ok((tested.into_iter().cloned().collect(), expr))
+    }
+
+    fn named_in(&self, expr: &Expr) -> Vec<&TableColumn> {
+        let named = expr.column_refs();
+        let is_named = |column: &&TableColumn| named.iter().any(|name| name.name() == column.field.name());
+        self.columns.iter().filter(is_named).collect()
     }
 
     fn is_on_constants(&self, filter: &Expr) -> bool {
@@ -152,28 +118,32 @@ impl Layout {
             let column = self.columns.iter().find(|column| column.field.name() == name);
             column.is_some_and(|column| is_constant(column.origin))
         };
-        !filter.is_volatile() && filter.column_refs().iter().all(|column| is_constant(column.name()))
+        filter.column_refs().iter().all(|column| is_constant(column.name()))
     }
 
-    /// The files that filters on constant columns do not rule out.
-    fn needed<'a>(&self, files: &'a [ScanFile], filters: &[Expr], session: &dyn Session) -> Vec<&'a ScanFile> {
-        let mut needed: Vec<&ScanFile> = files.iter().collect();
+    /// What filters on constant columns do not rule out.
+    fn needed<T>(
+        &self,
+        mut needed: Vec<T>,
+        constants: impl Fn(&T) -> &[Option<ScalarValue>],
+        filters: &[Expr],
+        session: &dyn Session,
+    ) -> Result<Vec<T>> {
         for filter in filters.iter().filter(|filter| self.is_on_constants(filter)) {
-            // An expression that only means something in a running query, such as a subquery, rules nothing out.
-            if let Ok(verdicts) = self.verdicts(filter, &needed, session) {
-                needed =
-                    needed.into_iter().zip(verdicts).filter(|(_, verdict)| *verdict).map(|(file, _)| file).collect();
+            if needed.is_empty() {
+                break;
             }
+            let constants: Vec<_> = needed.iter().map(&constants).collect();
+            let mut verdicts = self.verdicts(filter, &constants, session)?.into_iter();
+            needed.retain(|_| verdicts.next().unwrap_or(true));
         }
-        needed
+        Ok(needed)
     }
 
-    /// Whether each file's constants fulfil a filter, or may do so where they are not all known.
-    fn verdicts(&self, filter: &Expr, files: &[&ScanFile], session: &dyn Session) -> Result<Vec<bool>> {
-        let named = filter.column_refs();
-        let is_named = |column: &&TableColumn| named.iter().any(|name| name.name() == column.field.name());
-        let columns: Vec<&TableColumn> = self.columns.iter().filter(is_named).collect();
-        let values = |column: &&TableColumn| files.iter().map(|file| file.constant(column)).collect::<Result<Vec<_>>>();
+    /// Whether constants fulfil a filter, or may do so where they are not all known.
+    fn verdicts(&self, filter: &Expr, all: &[&[Option<ScalarValue>]], session: &dyn Session) -> Result<Vec<bool>> {
+        let columns = self.named_in(filter);
+        let values = |column: &&TableColumn| all.iter().map(|one| constant(one, column)).collect::<Result<Vec<_>>>();
         let values = columns.iter().map(values).collect::<Result<Vec<_>>>()?;
         let array = |(column, values): (&&TableColumn, &Vec<Option<&ScalarValue>>)| {
             let null = ScalarValue::try_from(column.field.data_type())?;
@@ -183,7 +153,7 @@ impl Layout {
 
         let schema = Arc::new(Schema::new(fields(&columns)));
         let expr = session.create_physical_expr(unqualified(filter)?, &DFSchema::try_from(Arc::clone(&schema))?)?;
-        let verdicts = expr.evaluate(&RecordBatch::try_new(schema, arrays)?)?.into_array(files.len())?;
+        let verdicts = expr.evaluate(&RecordBatch::try_new(schema, arrays)?)?.into_array(all.len())?;
         let is_known = |place: usize| values.iter().all(|values| values.get(place).is_some_and(Option::is_some));
         let verdict = |(place, verdict): (usize, Option<bool>)| verdict == Some(true) || !is_known(place);
         Ok(as_boolean_array(&verdicts)?.iter().enumerate().map(verdict).collect())
@@ -199,14 +169,35 @@ impl Layout {
     }
 }
 
-/// HypAware's files have neither page indexes nor Bloom filters: not looking for them saves reads, and keeps the
-/// selections of undeleted rows apart from those of page pruning.
-fn parquet_options(session: &dyn Session) -> TableParquetOptions {
-    let global = session.config_options().execution.parquet.clone();
-    let mut options = TableParquetOptions { global, ..TableParquetOptions::default() };
-    options.global.enable_page_index = false;
-    options.global.bloom_filter_on_read = false;
-    options
+/// Conditions are fulfilled by the scan, all but those that mean something only in a running query.
+pub(crate) fn pushdown(filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
+    let of_a_query = |expr: &Expr| {
+        Ok(matches!(
+            expr,
+            Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_) | Expr::OuterReferenceColumn(..)
+        ))
+    };
+    let pushdown = |filter: &&Expr| {
+        if filter.is_volatile() || filter.exists(of_a_query).unwrap_or(true) {
+            TableProviderFilterPushDown::Unsupported
+        } else {
+            TableProviderFilterPushDown::Exact
+        }
+    };
+    filters.iter().map(pushdown).collect()
+}
+
+/// The value of a constant column, out of those of a file; none where it is not known.
+pub(crate) fn constant<'a>(
+    constants: &'a [Option<ScalarValue>],
+    column: &TableColumn,
+) -> Result<Option<&'a ScalarValue>> {
+    let value = match column.origin {
+        Origin::Constant(place) => constants.get(place),
+        Origin::Stored(_) | Origin::Position => None,
+    };
+    let value = value.ok_or_else(|| internal_datafusion_err!("`{}` is no constant", column.field.name()))?;
+    Ok(value.as_ref())
 }
 
 /// The filter with columns named without their table.
@@ -218,47 +209,31 @@ fn unqualified(filter: &Expr) -> Result<Expr> {
     filter.clone().transform(bare).data()
 }
 
-fn is_stored(origin: Origin) -> bool {
-    matches!(origin, Origin::Stored(_))
-}
-
 fn is_constant(origin: Origin) -> bool {
     matches!(origin, Origin::Constant(_))
-}
-
-fn is_position(origin: Origin) -> bool {
-    origin == Origin::Position
-}
-
-fn of<'a>(columns: &[&'a TableColumn], is_wanted: fn(Origin) -> bool) -> Vec<&'a TableColumn> {
-    columns.iter().copied().filter(|column| is_wanted(column.origin)).collect()
 }
 
 fn fields(columns: &[&TableColumn]) -> Vec<FieldRef> {
     columns.iter().map(|column| Arc::clone(&column.field)).collect()
 }
 
-/// The wanted columns, in their order, out of a scan's own schema: stored, constant, position.
-fn projection_of(wanted: &[&TableColumn], scan: &Schema) -> Result<ProjectionExprs> {
-    let expr = |column: &&TableColumn| {
-        let name = column.field.name();
-        let found: Arc<dyn PhysicalExpr> = Arc::new(PhysicalColumn::new_with_schema(name, scan)?);
-        // The mark that asks the Parquet reader for row numbers has no place in a table's schema.
-        let expr = match column.origin {
-            Origin::Position => Arc::new(CastExpr::new_with_target_field(found, Arc::clone(&column.field), None)),
-            _ => found,
-        };
-        Ok(ProjectionExpr { expr, alias: name.clone() })
-    };
-    Ok(ProjectionExprs::new(wanted.iter().map(expr).collect::<Result<Vec<_>>>()?))
-}
-
-/// A table whose files are known.
+/// A table over the files of some generations.
 #[derive(Debug)]
 pub(crate) struct FileTable {
     pub layout: Layout,
-    pub files: Vec<ScanFile>,
+    pub parts: Vec<Part>,
 }
+
+/// The files of one generation.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// The constants that all of them have; none where they differ.
+    pub constants: Vec<Option<ScalarValue>>,
+    /// The files, which are found once a scan needs them.
+    pub files: LazyLock<Files, Box<dyn FnOnce() -> Files + Send>>,
+}
+
+type Files = Vec<Arc<ScanFile>>;
 
 #[async_trait]
 impl TableProvider for FileTable {
@@ -277,10 +252,12 @@ impl TableProvider for FileTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.layout.scan(&self.files, session, projection, filters, limit)
+        let needed = self.layout.needed(self.parts.iter().collect(), |part| &part.constants, filters, session)?;
+        let files: Vec<_> = needed.into_par_iter().flat_map_iter(|part| part.files.iter().cloned()).collect();
+        self.layout.scan(files, session, projection, filters, limit)
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        Ok(self.layout.pushdown(filters))
+        Ok(pushdown(filters))
     }
 }

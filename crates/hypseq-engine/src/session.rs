@@ -11,12 +11,9 @@ use crate::EngineOptions;
 use crate::catalog::{CATALOG, LIVE};
 use crate::statements::AGGREGATE_FILTER;
 
-/// Bytes of memory in which the footers of data files are kept.
-const FOOTER_CACHE: usize = 256 * 1024 * 1024;
-
 /// Limits that all queries of a session share.
 pub(crate) fn runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
-    let builder = RuntimeEnvBuilder::new().with_metadata_cache_limit(FOOTER_CACHE);
+    let builder = RuntimeEnvBuilder::new();
     match options.memory_limit {
         Some(bytes) => builder.with_memory_pool(Arc::new(FairSpillPool::new(bytes)) as Arc<dyn MemoryPool>),
         None => builder,

@@ -1,13 +1,8 @@
 //! Variant columns as JSON text.
 
-use std::sync::Arc;
-
 use datafusion::arrow::array::{Array, AsArray, BinaryArray, StringViewArray, StringViewBuilder, StructArray};
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{Result, exec_datafusion_err, exec_err};
-use datafusion::error::DataFusionError;
-use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
-use parquet::errors::ParquetError;
+use parquet::errors::{ParquetError, Result};
 use parquet_variant::Variant;
 use parquet_variant_json::VariantToJson as _;
 
@@ -23,44 +18,14 @@ pub(crate) fn is_variant(data_type: &DataType) -> bool {
             .all(|name| fields.find(name).is_some_and(|(_, f)| *f.data_type() == DataType::Binary))
 }
 
-/// The function that turns a variant column into JSON text.
+/// A variant column as JSON text.
 ///
 /// A null row and a variant that holds null are both SQL null: HypAware writes either for a JSON column without a
 /// value, and its own reader tells no difference.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub(crate) struct VariantToJson {
-    signature: Signature,
-}
-
-impl VariantToJson {
-    pub(crate) fn new() -> Self {
-        Self { signature: Signature::any(1, Volatility::Immutable) }
-    }
-}
-
-impl ScalarUDFImpl for VariantToJson {
-    fn name(&self) -> &'static str {
-        "variant_to_json"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Utf8View)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let arrays = ColumnarValue::values_to_arrays(&args.args)?;
-        let Some(variants) = arrays.first().and_then(|array| array.as_struct_opt()) else {
-            return exec_err!("a variant column is expected");
-        };
-        Ok(ColumnarValue::Array(Arc::new(to_json(variants)?)))
-    }
-}
-
-fn to_json(variants: &StructArray) -> Result<StringViewArray> {
+///
+/// # Errors
+/// Bytes that are no variant.
+pub(crate) fn to_json(variants: &StructArray) -> Result<StringViewArray> {
     let (metadata, values) = (bytes(variants, METADATA)?, bytes(variants, VALUE)?);
     let mut json = StringViewBuilder::with_capacity(variants.len());
     for row in 0..variants.len() {
@@ -76,19 +41,22 @@ fn to_json(variants: &StructArray) -> Result<StringViewArray> {
     Ok(json.finish())
 }
 
-/// A file that holds such bytes is damaged, and it is the scan that knows which file it is.
-fn invalid(error: impl std::fmt::Display) -> DataFusionError {
-    ParquetError::General(format!("a variant value does not decode: {error}")).into()
+fn invalid(error: impl std::fmt::Display) -> ParquetError {
+    ParquetError::General(format!("a variant value does not decode: {error}"))
 }
 
 /// One of the two children of a variant column.
 fn bytes<'a>(variants: &'a StructArray, name: &str) -> Result<&'a BinaryArray> {
     let bytes = variants.column_by_name(name).and_then(|column| column.as_binary_opt());
-    bytes.ok_or_else(|| exec_datafusion_err!("a variant column has a binary child `{name}`, this one does not"))
+    bytes.ok_or_else(|| {
+        ParquetError::General(format!("a variant column has a binary child `{name}`, this one does not"))
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use datafusion::arrow::buffer::NullBuffer;
     use datafusion::arrow::datatypes::{Field, Fields};
@@ -149,7 +117,7 @@ mod tests {
         let (metadata, value) = encoded(r#"{"a":"some text"}"#);
         let cut = value.map(|value| value[..value.len() - 3].to_vec());
         let error = to_json(&column(vec![Some((metadata, cut))])).unwrap_err();
-        assert!(matches!(error, DataFusionError::ParquetError(_)), "{error}");
+        assert!(error.to_string().contains("a variant value does not decode"), "{error}");
     }
 
     #[test]

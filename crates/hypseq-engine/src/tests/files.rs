@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray};
 use datafusion::arrow::compute::filter_record_batch;
@@ -24,8 +24,8 @@ use super::rows::{COLUMNS, Random, Row, Storage, seen, stored};
 use crate::EngineOptions;
 use crate::catalog::{CATALOG, Catalog, LIVE, RAW};
 use crate::datafile::{DataFile, Deletes};
-use crate::reader::Readers;
-use crate::scan::{FileTable, Layout, TableColumn};
+use crate::footer::Footers;
+use crate::scan::{FileTable, Layout, Part, TableColumn};
 use crate::scanfile::{ScanFile, Selected};
 use crate::session;
 
@@ -35,6 +35,12 @@ pub(super) struct Generated {
     _dir: TempDir,
     files: Vec<GeneratedFile>,
     pub seqs: i64,
+}
+
+/// See [`Generated::edges`]; times are in microseconds.
+pub(super) struct Edges {
+    pub seqs: Vec<i64>,
+    pub times: Vec<i64>,
 }
 
 struct GeneratedFile {
@@ -64,24 +70,34 @@ impl Generated {
         })
     }
 
+    /// Values on which the decision to open a file turns: least and greatest seqs and times, and those beside them.
+    pub(super) fn edges(&self) -> Edges {
+        let around = |value: i64, step: i64| [value - step, value, value + step];
+        let bounds = |id: i32| self.files.iter().filter_map(move |file| file.file.bounds.get(&id));
+        let values = |id: i32, step: i64| {
+            let both = bounds(id).flat_map(|bounds| [bounds.lower, bounds.upper]).flatten();
+            both.flat_map(|value| around(value, step)).chain([0]).collect()
+        };
+        Edges { seqs: values(1, 1), times: values(2, 1_000_000) }
+    }
+
     /// Cuts a file to nothing.
-    pub(super) fn empty_file(&mut self, number: usize) {
-        let file = Arc::get_mut(&mut self.files[number].file).unwrap();
-        std::fs::write(&file.path, []).unwrap();
-        file.size = 0;
+    pub(super) fn empty_file(&self, number: usize) {
+        std::fs::write(&self.files[number].file.path, []).unwrap();
     }
 
     /// A session with these files as tables of the engine.
     pub(super) fn engine(&self, options: &EngineOptions, settings: &[(&str, &str)]) -> SessionContext {
         let runtime = session::runtime(options).unwrap();
-        let readers = Arc::new(Readers::new(runtime.cache_manager.get_file_metadata_cache()));
+        let footers = Arc::new(Footers::default());
         let context = session::context(options, runtime).unwrap();
         for (name, value) in settings {
             context.state_ref().write().config_mut().options_mut().set(name, value).unwrap();
         }
         let tables = [(LIVE, false), (RAW, true)].map(|(schema, is_raw)| {
-            let files = self.files.iter().flat_map(|file| file.scan_files(is_raw)).collect();
-            let table = FileTable { layout: Layout::new(columns(), Arc::clone(&readers)), files };
+            let files: Vec<_> = self.files.iter().flat_map(|file| file.scan_files(is_raw)).map(Arc::new).collect();
+            let part = Part { constants: vec![None; 3], files: LazyLock::new(Box::new(move || files)) };
+            let table = FileTable { layout: Layout::new(columns(), Arc::clone(&footers)), parts: vec![part] };
             (schema, BTreeMap::from([("t".to_owned(), Arc::new(table) as Arc<dyn TableProvider>)]))
         });
         context.register_catalog(CATALOG, Arc::new(Catalog::new(tables)));
@@ -98,7 +114,7 @@ impl Generated {
             .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
         let mut context = SessionContext::new_with_config_rt(config, Arc::new(RuntimeEnv::default()));
         datafusion_functions_json::register_all(&mut context).unwrap();
-        let schema = Arc::clone(Layout::new(columns(), Arc::new(Readers::new(footers()))).schema());
+        let schema = Arc::clone(Layout::new(columns(), Arc::default()).schema());
         let tables = [(LIVE, false), (RAW, true)].map(|(name, is_raw)| {
             let batches = self.files.iter().map(|file| file.batch(&schema, is_raw)).collect();
             let table = MemTable::try_new(Arc::clone(&schema), vec![batches]).unwrap();
@@ -107,10 +123,6 @@ impl Generated {
         context.register_catalog(CATALOG, Arc::new(Catalog::new(tables)));
         context
     }
-}
-
-fn footers() -> Arc<datafusion::execution::cache::cache_manager::FileMetadataCache> {
-    RuntimeEnv::default().cache_manager.get_file_metadata_cache()
 }
 
 /// Stored columns, then a constant before, the position, and constants after it.
@@ -130,12 +142,18 @@ impl GeneratedFile {
             Storage { has_late: random.chance(70), is_narrow: random.chance(30), has_old_name: random.chance(30) };
         let group = 1 + random.below(rows_per_group);
         let groups = 1 + random.below(4);
-        let rows: Vec<Row> = (0..group * groups)
+        let mut rows: Vec<Row> = (0..group * groups)
             .map(|_| {
                 *next_seq += i64::try_from(1 + random.below(3)).unwrap();
                 Row::random(random, *next_seq)
             })
             .collect();
+        // A file from before there were seqs, or of rows that have no time.
+        match random.below(12) {
+            0 => rows.iter_mut().for_each(|row| row.seq = None),
+            1 => rows.iter_mut().for_each(|row| row.at = None),
+            _ => {}
+        }
         let properties = WriterProperties::builder()
             .set_statistics_enabled(EnabledStatistics::None)
             .set_writer_version(WriterVersion::PARQUET_2_0)
@@ -151,11 +169,18 @@ impl GeneratedFile {
         writer.close().unwrap();
 
         let deleted = Arc::new(deletes(random, group, groups));
-        let bounds = if random.chance(80) { bounds(&rows) } else { BTreeMap::new() };
+        let mut bounds = if random.chance(80) { bounds(&rows) } else { BTreeMap::new() };
+        for bounds in bounds.values_mut() {
+            match random.below(12) {
+                0 => bounds.lower = None,
+                1 => bounds.upper = None,
+                2 => bounds.nulls = None,
+                _ => {}
+            }
+        }
         let file = DataFile {
             path: path.to_owned(),
             relative: number.to_string(),
-            size: path.metadata().unwrap().len(),
             rows: Some(rows.len() as u64),
             referenced: Some(true),
             deletes: Deletes::Known(Arc::clone(&deleted)),
@@ -163,6 +188,7 @@ impl GeneratedFile {
             field_ids: Arc::new(
                 COLUMNS.iter().map(|(name, _, id)| ((*name).to_owned(), *id)).collect::<HashMap<_, _>>(),
             ),
+            footer: OnceLock::new(),
         };
         let source = random.pick(&[Some("claude"), Some("codex"), None]);
         Self { file: Arc::new(file), deleted, source, columns: seen(&rows, storage), rows }
@@ -228,14 +254,14 @@ fn deletes(random: &mut Random, group: u64, groups: u64) -> RoaringTreemap {
     deleted
 }
 
-fn bounds(rows: &[Row]) -> BTreeMap<String, Bounds> {
+fn bounds(rows: &[Row]) -> BTreeMap<i32, Bounds> {
     let bounds = |values: Vec<Option<i64>>| Bounds {
         lower: values.iter().flatten().min().copied(),
         upper: values.iter().flatten().max().copied(),
         nulls: Some(values.iter().filter(|value| value.is_none()).count() as u64),
     };
     BTreeMap::from([
-        ("seq".to_owned(), bounds(rows.iter().map(|row| row.seq).collect())),
-        ("at".to_owned(), bounds(rows.iter().map(|row| row.at).collect())),
+        (1, bounds(rows.iter().map(|row| row.seq).collect())),
+        (2, bounds(rows.iter().map(|row| row.at).collect())),
     ])
 }

@@ -1,12 +1,13 @@
 //! Random queries whose answers do not depend on the order in which rows are read.
 
-use super::rows::{Random, START};
+use super::files::Edges;
+use super::rows::Random;
 
 /// A query over `t` (schema live), `raw.t`, or both.
-pub(super) fn random(random: &mut Random, seqs: i64) -> String {
+pub(super) fn random(random: &mut Random, edges: &Edges) -> String {
     let table = random.pick(&["t", "raw.t"]);
-    let filter = filter(random, seqs, "");
-    let time = time(random, seqs);
+    let filter = filter(random, edges, "");
+    let time = time(random, edges);
     let limit = random.below(20);
     match random.below(14) {
         0 => format!("SELECT count(*) FROM {table}"),
@@ -35,7 +36,7 @@ pub(super) fn random(random: &mut Random, seqs: i64) -> String {
         7 => {
             let both =
                 random.pick(&["l.seq = r.seq", "l.at = r.at AND l.n < r.n", "l.seq = r.seq AND l.file = r.file"]);
-            let other = super::queries::filter(random, seqs, "r.");
+            let other = super::queries::filter(random, edges, "r.");
             format!(
                 "SELECT count(*), min(l.seq), max(r.pos), count(r.late) FROM t l JOIN raw.t r ON {both} WHERE {other}"
             )
@@ -55,45 +56,58 @@ pub(super) fn random(random: &mut Random, seqs: i64) -> String {
     }
 }
 
-fn filter(random: &mut Random, seqs: i64, of: &str) -> String {
-    let mut filter = condition(random, seqs, of);
+fn filter(random: &mut Random, edges: &Edges, of: &str) -> String {
+    let mut filter = condition(random, edges, of);
     for _ in 0..random.below(3) {
         let joiner = random.pick(&["AND", "OR"]);
-        filter = format!("({filter} {joiner} {})", condition(random, seqs, of));
+        let not = random.pick(&["", "", "", "NOT "]);
+        filter = format!("({filter} {joiner} {not}({}))", condition(random, edges, of));
     }
     filter
 }
 
-fn condition(random: &mut Random, seqs: i64, of: &str) -> String {
-    let seq = random.below(seqs.unsigned_abs() + 10);
-    let time = time(random, seqs);
-    match random.below(19) {
-        0 => format!("{of}seq BETWEEN {seq} AND {}", seq + random.below(60)),
-        1 => format!("{of}seq > {seq}"),
-        2 => format!("{of}seq <= {seq}"),
-        3 => format!("{of}seq IN ({seq}, {}, {})", seq + 1, seq + 7),
-        4 => format!("{of}at <= {time}"),
-        5 => format!("{of}at > {time}"),
-        6 => format!("{of}at IS NULL"),
-        7 => format!("{of}seq IS NOT NULL"),
-        8 => format!("{of}n < {}", i64::try_from(random.below(50)).unwrap() - 25),
-        9 => format!("{of}wide > 24000072"),
-        10 => format!("{of}word LIKE '%e%'"),
-        11 => format!("{of}word = 'merge'"),
-        12 => format!("{of}flag"),
-        13 => format!("{of}late IS NULL"),
-        14 => format!("{of}attrs LIKE '%\"a\"%'"),
-        15 => format!("json_get_int({of}attrs, 'k') > {}", random.below(50)),
-        16 => format!("{of}pos {} {}", random.pick(&["<", ">="]), random.below(40)),
-        17 => random
-            .pick(&["deleted", "NOT deleted", "source = 'claude'", "source IS NULL"])
+fn condition(random: &mut Random, edges: &Edges, of: &str) -> String {
+    let (seq, other_seq) = (random.pick(&edges.seqs), random.pick(&edges.seqs));
+    let (time, other_time) = (time(random, edges), time(random, edges));
+    let compared = random.pick(&["=", "<>", "<", "<=", ">", ">="]);
+    match random.below(27) {
+        0 => format!("{of}seq BETWEEN {seq} AND {}", seq.saturating_add(random.pick(&[0, 5, 60]))),
+        1..3 => format!("{of}seq {compared} {seq}"),
+        3 => format!("{of}seq IN ({seq}, {other_seq}, {})", seq + 7),
+        4 => format!("{of}seq NOT IN ({seq}, {other_seq})"),
+        5..7 => format!("{of}at {compared} {time}"),
+        7 => format!("{of}at BETWEEN {time} AND {other_time}"),
+        8 => format!("{of}at IS {}NULL", random.pick(&["", "NOT "])),
+        9 => format!("{of}seq IS {}NULL", random.pick(&["", "NOT "])),
+        10 => format!("{of}n < {}", i64::try_from(random.below(50)).unwrap() - 25),
+        11 => format!("{of}wide > 24000072"),
+        12 => format!("{of}word LIKE '%e%'"),
+        13 => format!("{of}word = 'merge'"),
+        14 => format!("{of}flag"),
+        15 => format!("{of}late IS NULL"),
+        16 => format!("{of}attrs LIKE '%\"a\"%'"),
+        17 => format!("json_get_int({of}attrs, 'k') > {}", random.below(50)),
+        18 => format!("{of}pos {} {}", random.pick(&["<", ">="]), random.below(40)),
+        19 => random
+            .pick(&["deleted", "NOT deleted", "source = 'claude'", "source IS NULL", "source <> 'codex'"])
             .replace("deleted", &format!("{of}deleted"))
             .replace("source", &format!("{of}source")),
+        20 => format!("coalesce({of}seq, {seq}) {compared} {seq}"),
+        21 => format!("{of}seq + 1 {compared} {seq}"),
+        22 => format!("CAST({of}seq AS VARCHAR) = '{seq}'"),
+        23 => format!("date_trunc('minute', {of}at) {compared} {time}"),
+        24 => format!("{of}at {compared} '{}'", text(random.pick(&edges.times))),
+        25 => format!("({of}source = 'claude') = ({of}seq {compared} {seq})"),
         _ => format!("{of}file <> '{}'", random.below(4)),
     }
 }
 
-fn time(random: &mut Random, seqs: i64) -> String {
-    let seconds = START / 1_000_000 + i64::try_from(random.below(seqs.unsigned_abs() * 10)).unwrap();
-    format!("to_timestamp({seconds})")
+fn time(random: &mut Random, edges: &Edges) -> String {
+    format!("to_timestamp_micros({})", random.pick(&edges.times))
+}
+
+/// A time as RFC 3339.
+fn text(micros: i64) -> String {
+    let time = datafusion::arrow::temporal_conversions::timestamp_us_to_datetime(micros).unwrap();
+    time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -70,11 +70,50 @@ async fn rows_without_a_constant_are_found() {
 /// Splitting files for parallel reading drops those without a byte, and with them the error that they are.
 #[tokio::test]
 async fn an_empty_file_fails_even_where_files_are_split() {
-    let mut table = Generated::new(23, 10, 40);
+    let table = Generated::new(23, 10, 40);
     table.empty_file(4);
     let engine = table.engine(&two_partitions(), &[("datafusion.optimizer.repartition_file_min_size", "0")]);
     for sql in ["SELECT count(*) FROM t", "SELECT max(seq) FROM t"] {
         let error = engine.sql(sql).await.unwrap().collect().await.unwrap_err();
         assert!(error.to_string().contains("file 4.parquet"), "{error}");
     }
+}
+
+/// A footer that is kept says the same as one that is read.
+#[tokio::test]
+async fn a_second_query_gives_the_same_answer() {
+    let table = Generated::new(24, 12, 20);
+    let (engine, oracle) = (table.engine(&two_partitions(), &[]), table.oracle());
+    for sql in
+        ["SELECT * FROM t", "SELECT count(*), min(seq) FROM raw.t WHERE NOT deleted", "SELECT file, pos FROM raw.t"]
+    {
+        let expected = answer(&oracle, sql).await;
+        for _ in 0..2 {
+            assert_eq!(answer(&engine, sql).await, expected, "{sql}");
+        }
+    }
+}
+
+/// A limit is of rows that fulfil the condition, not of rows that are looked at.
+#[tokio::test]
+async fn a_limit_counts_rows_that_fulfil_the_condition() {
+    let table = Generated::new(25, 30, 40);
+    let engine = table.engine(&two_partitions(), &[]);
+    let all = answer(&engine, "SELECT seq FROM t WHERE word = 'merge'").await;
+    for limit in [0, 1, 7, 1000] {
+        let found = answer(&engine, &format!("SELECT seq FROM t WHERE word = 'merge' LIMIT {limit}")).await;
+        assert_eq!(found.len(), all.len().min(limit));
+        assert!(found.iter().all(|seq| all.contains(seq)));
+    }
+}
+
+/// A query plan is one object: asked for a second time, as in each round of a recursion, it starts over.
+#[tokio::test]
+async fn a_scan_within_a_recursion_starts_over() {
+    let table = Generated::new(26, 4, 10);
+    let (engine, oracle) = (table.engine(&two_partitions(), &[]), table.oracle());
+    let sql = "WITH RECURSIVE r AS (SELECT min(seq) AS s, 0 AS n FROM t UNION ALL
+                   SELECT t.seq, r.n + 1 FROM r JOIN t ON t.seq > r.s AND t.seq < r.s + 5 WHERE r.n < 3)
+               SELECT n, count(*), max(s) FROM r GROUP BY n";
+    assert_eq!(answer(&engine, sql).await, answer(&oracle, sql).await);
 }

@@ -299,7 +299,7 @@ fn refuses_while_another_consumer_is_at_work() {
     let lock = fs::File::create(home.instance().join("rewind.lock")).unwrap();
     lock.lock().unwrap();
     assert!(matches!(refusal(&home, &Told::well(), &one()), Refusal::Locked { .. }));
-    drop(lock);
+    lock.unlock().unwrap();
     apply(&home, &one());
 }
 

@@ -33,7 +33,7 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
         let names = Names::read(&engine).await?;
         let bound = query.bind(&args.params, |kind, name| names.has(kind, name))?;
         batches::print(engine.query_with_params(&bound.sql, bound.values).await?, printer).await?;
-        Ok(status)
+        Ok(sql::finish(engine, status, printer))
     })
 }
 

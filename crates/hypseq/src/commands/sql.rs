@@ -30,7 +30,7 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
         for statement in &statements {
             batches::print(engine.execute(statement).await?, printer).await?;
         }
-        Ok(status.max(opened))
+        Ok(finish(engine, status, printer).max(opened))
     })
 }
 
@@ -54,10 +54,22 @@ fn scripts(args: &Sql) -> Result<Vec<String>> {
 /// live generation is unknown is left out of `live`, and the error says so; no row of it is unreadable.
 pub async fn open(homes: &[Home], printer: &Printer) -> Result<(Engine, ExitStatus)> {
     let (engine, problems) = Engine::open(homes, &EngineOptions::default()).await?;
-    printer.problems(&problems);
-    let unreadable = |p: &Problem| p.severity == Severity::Error && !unknown_live(p);
-    let status = if problems.iter().any(unreadable) { ExitStatus::CouldNotTell } else { ExitStatus::Yes };
+    let status = report(&problems, ExitStatus::Yes, printer);
     Ok((engine, status))
+}
+
+/// The status after the statements, which may have found more to be unreadable than was known before.
+pub fn finish(engine: Engine, status: ExitStatus, printer: &Printer) -> ExitStatus {
+    let status = report(&engine.problems(), status, printer);
+    // The process ends: giving back what is known of thousands of files, piece by piece, would only take time.
+    std::mem::forget(engine);
+    status
+}
+
+fn report(problems: &[Problem], status: ExitStatus, printer: &Printer) -> ExitStatus {
+    printer.problems(problems);
+    let unreadable = |p: &Problem| p.severity == Severity::Error && !unknown_live(p);
+    if problems.iter().any(unreadable) { ExitStatus::CouldNotTell } else { status }
 }
 
 /// A partition that is left out of `live`: no row of it is unreadable.
