@@ -28,11 +28,14 @@ const MAGIC: &[u8] = b"Obj\x01";
 /// No block of a real manifest comes near this; a damaged zstd frame could claim anything.
 const MAX_UNPACKED: u64 = 512 << 20;
 
+/// Records that are taken apart before they are converted: enough to share out, and little memory.
+const AT_A_TIME: u64 = 4096;
+
 /// Snappy's best ratio is below 22; its header could claim 4 GiB.
 const MAX_SNAPPY_RATIO: usize = 32;
 
 /// Decodes every record of a container file; `convert` turns a record into what is kept of it. Where a record ends is
-/// only known when it has been passed, but those of a block are converted in parallel.
+/// only known when it has been passed, but some thousand at a time are converted in parallel.
 ///
 /// # Errors
 /// [`Error::Invalid`] at the first thing that does not verify.
@@ -50,13 +53,16 @@ pub(crate) fn decode<T: Send>(
             let data = header.codec.unpack(block.data)?;
             let mut data = data.as_deref().unwrap_or(block.data);
             verify_count(block.count, data.len())?;
-            let mut records = Vec::new();
-            for _ in 0..block.count {
-                records.push(Record::take(&header.schema, &mut data)?);
+            let mut left = block.count;
+            while left > 0 {
+                let part = left.min(AT_A_TIME);
+                let take = |_| Record::take(&header.schema, &mut data);
+                let records: Vec<Record<'_>> = (0..part).map(take).collect::<Result<_, _>>()?;
+                let part_converted: Vec<T> = records.par_iter().map(&convert).collect::<Result<_, _>>()?;
+                converted.extend(part_converted);
+                left -= part;
             }
             verify_block_end(data)?;
-            let of_block: Vec<T> = records.par_iter().map(&convert).collect::<Result<_, _>>()?;
-            converted.extend(of_block);
         }
         Ok(converted)
     };
