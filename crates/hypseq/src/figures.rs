@@ -19,6 +19,8 @@ pub struct GenerationFigures {
     pub complete: bool,
     pub figures: Figures,
     pub data_files: u64,
+    /// How many of them were read.
+    pub files_read: u64,
     pub bytes: u64,
 }
 
@@ -83,6 +85,9 @@ impl PartitionFigures {
             if !tally.adds_up(watermarks)? {
                 return Ok(None);
             }
+            let at_or_below = watermarks.iter().map(|seq| Ok((*seq, tally.union_up_to(*seq)?)));
+            let at_or_below = at_or_below.collect::<Result<_, Doubt>>()?;
+            let max_seq = tally.max_seq()?;
             let mut problems = Vec::new();
             let mut generations = Vec::new();
             for (opened, rows) in opened.iter().zip(&rows) {
@@ -97,11 +102,8 @@ impl PartitionFigures {
             }
             let legacy = generations.iter().rev().map(|g| g.figures.legacy_rows).find(|rows| *rows > 0);
             Ok(Some(Self {
-                at_or_below: watermarks
-                    .iter()
-                    .map(|seq| Ok((*seq, tally.union_up_to(*seq)?)))
-                    .collect::<Result<_, Doubt>>()?,
-                max_seq: tally.max_seq()?,
+                at_or_below,
+                max_seq,
                 legacy_rows: legacy.unwrap_or(0),
                 complete: true,
                 generations,
@@ -129,17 +131,20 @@ impl GenerationFigures {
                 times: scan.times,
             },
             data_files: scan.files_total,
+            files_read: scan.files_read,
             bytes: scan.bytes,
         }
     }
 
     fn from_bounds(opened: &Opened, rows: &LazyScan<'_>) -> Result<Self, Doubt> {
+        let figures = rows.figures()?;
         Ok(Self {
             generation: opened.generation.clone(),
             snapshot_id: opened.snapshot_id(),
             complete: true,
-            figures: rows.figures()?,
+            figures,
             data_files: rows.files_total(),
+            files_read: rows.files_read(),
             bytes: rows.bytes,
         })
     }

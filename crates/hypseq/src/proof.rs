@@ -16,6 +16,9 @@ pub struct Proof {
     pub proven: bool,
     pub compared: Compared,
     pub generations: Vec<Witnessed>,
+    /// Data files of all whole generations, and how many of them were read.
+    pub files_total: u64,
+    pub files_read: u64,
 }
 
 /// What of the generations was compared.
@@ -93,8 +96,16 @@ impl Proof {
             };
             Witnessed::new(surveyed.opened.generation.state, comparison, index == reference, figures)
         });
-        let generations = generations.collect();
-        Self { watermark, proven: verification.proven, compared: Compared::Rows, generations }
+        let whole = || survey.generations.iter().filter(|surveyed| surveyed.opened.generation.has_metadata);
+        let scans = || whole().map(|surveyed| &surveyed.scan);
+        Self {
+            watermark,
+            proven: verification.proven,
+            compared: Compared::Rows,
+            generations: generations.collect(),
+            files_total: scans().map(|scan| scan.files_total).sum(),
+            files_read: scans().map(|scan| scan.files_read).sum(),
+        }
     }
 
     /// The same from counts, where that is possible: every generation with its rows, or why it never was whole.
@@ -119,8 +130,15 @@ impl Proof {
             };
             witnessed.push(Witnessed::new(generation.state, comparison, index == reference, figures));
         }
-        let proven = verification.proven;
-        Ok(Some(Self { watermark, proven, compared: Compared::Counts, generations: witnessed }))
+        let rows = || generations.iter().filter_map(|(_, rows)| rows.ok());
+        Ok(Some(Self {
+            watermark,
+            proven: verification.proven,
+            compared: Compared::Counts,
+            generations: witnessed,
+            files_total: rows().map(LazyScan::files_total).sum(),
+            files_read: rows().map(LazyScan::files_read).sum(),
+        }))
     }
 
     /// Compares every column of every row that a generation shares with the reference.

@@ -64,6 +64,7 @@ struct GenerationStatus {
     seqs: Option<(i64, i64)>,
     times: Option<(i64, i64)>,
     data_files: u64,
+    files_read: u64,
     bytes: u64,
 }
 
@@ -214,6 +215,7 @@ impl GenerationStatus {
             seqs,
             times,
             data_files: read.data_files,
+            files_read: read.files_read,
             bytes: read.bytes,
         }
     }
@@ -446,6 +448,7 @@ impl GenerationStatus {
             "min_time": json::time(self.times.map(|t| t.0)),
             "max_time": json::time(self.times.map(|t| t.1)),
             "data_files": self.data_files,
+            "files_read": self.files_read,
             "bytes": self.bytes,
             "complete": self.complete,
         })

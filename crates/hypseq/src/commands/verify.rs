@@ -112,6 +112,8 @@ impl Report for Verified {
             "compared": self.proof.compared.as_str(),
             "proven": self.proof.proven,
             "generations": generations.collect::<Vec<_>>(),
+            "files_total": self.proof.files_total,
+            "files_read": self.proof.files_read,
         });
         fleet::named(value, self.fleet.then_some(&self.home))
     }
