@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use crate::Columns;
 use crate::data_file::read;
+use crate::lazy::{Doubt, verify};
 use crate::problems::{Failure, report, unreadable};
 use crate::rows::{FileRows, widen};
 
@@ -63,6 +64,8 @@ pub struct Scan {
     pub bytes: u64,
     /// What could not be read; its rows are in none of the figures.
     pub problems: Vec<Problem>,
+    /// Data files that are not what their manifests say. Their rows are in the figures, as they were read.
+    pub doubts: Vec<Doubt>,
     /// How many problems the snapshot itself has ([`SnapshotFiles::problems`]): there may be more data files.
     pub snapshot_problems: usize,
 }
@@ -86,9 +89,11 @@ pub fn scan_generation(table: &Table, files: &SnapshotFiles, columns: &Columns) 
     let schema = table.metadata.current_schema();
     let read = |file: &DataFile| {
         let deleted = file.deleted_rows().map_err(Failure::Deletes)?;
-        FileRows::read(file, &deleted, columns, schema).map_err(|why| Failure::data(file, why))
+        let rows = FileRows::read(file, &deleted, columns, schema).map_err(|why| Failure::data(file, why))?;
+        let doubt = verify(file, deleted.len(), &rows, columns, schema).err();
+        Ok((rows, doubt))
     };
-    let results: Vec<Result<FileRows, Failure>> = files.data.par_iter().map(read).collect();
+    let results: Vec<Result<(FileRows, Option<Doubt>), Failure>> = files.data.par_iter().map(read).collect();
 
     let mut scan = Scan {
         files_total: files.data.len() as u64,
@@ -100,7 +105,10 @@ pub fn scan_generation(table: &Table, files: &SnapshotFiles, columns: &Columns) 
     let mut failures = Vec::new();
     for result in results {
         match result {
-            Ok(rows) => scan.add(rows, &mut visible),
+            Ok((rows, doubt)) => {
+                scan.add(rows, &mut visible);
+                scan.doubts.extend(doubt);
+            }
             Err(failure) => failures.push(failure),
         }
     }

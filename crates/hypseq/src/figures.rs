@@ -8,7 +8,7 @@ use hypseq_cache::{Generation, Partition, Problem};
 use hypseq_scan::{Doubt, Figures, LazyScan};
 
 use crate::answer::Reading;
-use crate::opened::{LEFTOVER, Opened};
+use crate::opened::{Opened, lazy_rows};
 use crate::survey::{Survey, Surveyed, survey};
 
 /// Figures of one generation.
@@ -70,17 +70,10 @@ impl PartitionFigures {
 
     /// The figures from bounds; none where they cannot tell.
     fn count(opened: &[Opened], watermarks: &[i64]) -> Option<Self> {
-        let mut rows: Vec<Option<LazyScan<'_>>> = Vec::new();
-        for opened in opened {
-            match opened.lazy() {
-                Some(lazy) => rows.push(Some(lazy.ok()?)),
-                None if opened.generation.has_metadata => return None,
-                None => rows.push(None),
-            }
-        }
+        let rows = lazy_rows(opened).ok()?;
         let counted = || -> Result<Option<Self>, Doubt> {
             let named = opened.iter().zip(&rows);
-            let named = named.map(|(o, rows)| (o.generation.name.as_str(), rows.as_ref().ok_or(LEFTOVER)));
+            let named = named.map(|(o, rows)| (o.generation.name.as_str(), rows.as_ref().map_err(|why| *why)));
             let tally = Tally::new(named)?;
             if !tally.adds_up(watermarks)? {
                 return Ok(None);
@@ -91,7 +84,7 @@ impl PartitionFigures {
             let mut problems = Vec::new();
             let mut generations = Vec::new();
             for (opened, rows) in opened.iter().zip(&rows) {
-                let Some(rows) = rows else {
+                let Ok(rows) = rows else {
                     let leftover = survey(opened.clone());
                     problems.extend(leftover.problems.iter().cloned());
                     generations.push(GenerationFigures::from_rows(&leftover));

@@ -2,8 +2,8 @@
 
 use hypseq_boundary::{Row, RowSet};
 use hypseq_cache::{Home, Partition, Policy};
-use hypseq_iceberg::{DataFile, SnapshotFiles, Table};
-use hypseq_scan::{Columns, scan_generation};
+use hypseq_iceberg::Table;
+use hypseq_scan::{Columns, LazyScan, scan_generation};
 
 use crate::outgoing::{source, withheld};
 use crate::select;
@@ -75,23 +75,18 @@ impl Live {
     fn scan(&self, columns: &Columns, from: i64, to: i64) -> Result<RowSet, String> {
         let name = select::name(&self.partition.id);
         let Some(snapshot) = self.table.metadata.current_snapshot() else { return Ok(RowSet::new(Vec::new())) };
-        let mut files = self.table.files(snapshot).map_err(|error| format!("{name}: {error}"))?;
+        let files = self.table.files(snapshot).map_err(|error| format!("{name}: {error}"))?;
         if let Some(problem) = files.problems.first() {
             return Err(format!("{name}: {problem}"));
         }
-        let seq = self.table.metadata.current_schema().field(columns.seq).map(|field| field.id);
-        files.data.retain(|file| seq.is_some_and(|seq| may_hold(file, seq, from, to)));
-        let files = SnapshotFiles { data: files.data, problems: Vec::new() };
+        let rows = LazyScan::new(&self.table, &files, columns).and_then(|rows| rows.between(from, to));
+        if let Ok(rows) = rows {
+            return Ok(RowSet::new(rows));
+        }
         let scan = scan_generation(&self.table, &files, columns);
         match scan.problems.first() {
             Some(problem) => Err(format!("{name}: `{}`: {}", problem.path.display(), problem.message)),
             None => Ok(scan.visible.filtered(|row: &Row| (from..=to).contains(&row.seq))),
         }
     }
-}
-
-/// Whether a file may have a row in the range; a bound that is absent says nothing.
-fn may_hold(file: &DataFile, seq: i32, from: i64, to: i64) -> bool {
-    let bounds = file.bounds.get(&seq).copied().unwrap_or_default();
-    bounds.lower.is_none_or(|lower| lower <= to) && bounds.upper.is_none_or(|upper| upper >= from)
 }

@@ -60,6 +60,21 @@ impl Opened {
     }
 }
 
+/// The rows of every generation as manifests tell them, or why one has none: it never was whole.
+///
+/// # Errors
+/// Why the manifests of all cannot tell, in words.
+pub fn lazy_rows(opened: &[Opened]) -> Result<Vec<Result<LazyScan<'_>, &'static str>>, String> {
+    let rows = opened.iter().map(|opened| match opened.lazy() {
+        Some(lazy) => lazy.map(Ok).map_err(|doubt| doubt.to_string()),
+        None if opened.generation.has_metadata => {
+            Err(format!("`{}` cannot be read whole", opened.generation.dir.display()))
+        }
+        None => Ok(Err(LEFTOVER)),
+    });
+    rows.collect()
+}
+
 /// The generation that a boundary is resolved in: the one named, else the live one.
 pub fn reference<'p>(partition: &'p Partition, named: Option<&str>) -> Result<&'p Generation> {
     let all = || partition.generations.iter().map(|g| g.name.as_str()).collect::<Vec<_>>().join(", ");

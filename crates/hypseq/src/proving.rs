@@ -6,7 +6,7 @@ use hypseq_scan::{Doubt, LazyScan};
 
 use crate::answer::{Reading, bounded_anchor, outside};
 use crate::boundary::{Excluded, Point, Resolved, require_complete, resolve_point, resolve_rows};
-use crate::opened::{LEFTOVER, Opened, reference};
+use crate::opened::{Opened, lazy_rows, reference};
 use crate::printer::Printer;
 use crate::proof::Proof;
 use crate::survey::Survey;
@@ -67,18 +67,11 @@ impl Claim<'_> {
     fn count(&self, opened: &[Opened], place: usize) -> Counted {
         let anchor = bounded_anchor(&opened[place], self.point, self.excluded, self.reading).filter(|_| !self.deep);
         let Some(anchor) = anchor else { return Counted::Unknown("bounds cannot tell".to_owned()) };
-        let mut rows: Vec<Option<LazyScan<'_>>> = Vec::new();
-        for opened in opened {
-            match opened.lazy() {
-                Some(Ok(lazy)) => rows.push(Some(lazy)),
-                Some(Err(doubt)) => return Counted::Unknown(doubt.to_string()),
-                None if opened.generation.has_metadata => {
-                    return Counted::Unknown(format!("`{}` cannot be read whole", opened.generation.dir.display()));
-                }
-                None => rows.push(None),
-            }
-        }
-        let generations = opened.iter().zip(&rows).map(|(o, rows)| (&o.generation, rows.as_ref().ok_or(LEFTOVER)));
+        let rows = match lazy_rows(opened) {
+            Ok(rows) => rows,
+            Err(why) => return Counted::Unknown(why),
+        };
+        let generations = opened.iter().zip(&rows).map(|(o, rows)| (&o.generation, rows.as_ref().map_err(|why| *why)));
         let generations: Vec<(&Generation, Result<&LazyScan<'_>, &str>)> = generations.collect();
         let Ok(live) = generations[place].1 else { return Counted::Unknown("it has no metadata".to_owned()) };
         let count = || -> Result<Counted, Doubt> {

@@ -109,6 +109,13 @@ pub fn survey(opened: Opened) -> Surveyed {
         _ => leftover(generation, &mut problems),
     };
     problems.extend(scan.problems.iter().cloned());
+    problems.extend(scan.doubts.iter().map(|doubt| Problem {
+        severity: Severity::Warning,
+        code: "manifest-contradicted",
+        path: doubt.path.clone(),
+        message: doubt.message(),
+        advice: "its rows count as they were read; if nobody should have changed it, copy the cache again".to_owned(),
+    }));
     problems.extend(scan.visible.repeated_seqs().iter().take(3).map(|seq| Problem {
         severity: Severity::Warning,
         code: "seq-twice",

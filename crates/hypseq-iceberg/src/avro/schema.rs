@@ -7,8 +7,11 @@ use serde_json::Value;
 
 use super::Mismatch;
 
-/// Types nested deeper than any real schema's are refused.
+/// Types nested deeper than any real schema's are refused, by name as well as in place: they are walked by recursion.
 const MAX_DEPTH: usize = 32;
+
+/// So are those with more parts: a record of records of records, each named twice, takes for ever to walk.
+const MAX_PARTS: usize = 10_000;
 
 /// How a value is written (Avro 1.11.1, "Binary Encoding").
 #[derive(Debug, Clone, PartialEq)]
@@ -69,28 +72,55 @@ pub(super) fn parse(json: &[u8]) -> Result<Arc<RecordType>, Mismatch> {
     let mismatch = |found: &dyn std::fmt::Display| Mismatch::new("an Avro schema of a record", found);
     let json: Value = serde_json::from_slice(json).map_err(|e| mismatch(&e))?;
     match (Parser { named: HashMap::new() }).parse(&json, 0) {
-        Some(Type::Record(record)) => Ok(record),
-        Some(other) => Err(mismatch(&other.name())),
+        Some(Parsed { kind: Type::Record(record), .. }) => Ok(record),
+        Some(other) => Err(mismatch(&other.kind.name())),
         None => Err(mismatch(&"another one")),
+    }
+}
+
+/// A type with what it takes to walk it.
+#[derive(Debug, Clone)]
+struct Parsed {
+    kind: Type,
+    depth: usize,
+    parts: usize,
+}
+
+impl Parsed {
+    fn leaf(kind: Type) -> Self {
+        Self { kind, depth: 1, parts: 1 }
+    }
+
+    /// None when it is too deep or too large.
+    fn around(kind: Type, inner: &[(usize, usize)]) -> Option<Self> {
+        let depth = inner.iter().map(|(depth, _)| depth + 1).max().unwrap_or(1);
+        let parts = inner.iter().map(|(_, parts)| parts).sum::<usize>() + 1;
+        (depth <= MAX_DEPTH && parts <= MAX_PARTS).then_some(Self { kind, depth, parts })
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (self.depth, self.parts)
     }
 }
 
 struct Parser<'a> {
     /// Types that were defined so far and may be named again.
-    named: HashMap<&'a str, Type>,
+    named: HashMap<&'a str, Parsed>,
 }
 
 impl<'a> Parser<'a> {
-    /// None when it is no schema, names a type before its definition ends, or is nested too deeply.
-    fn parse(&mut self, schema: &'a Value, depth: usize) -> Option<Type> {
+    /// None when it is no schema, names a type before its definition ends, or is too deep or too large.
+    fn parse(&mut self, schema: &'a Value, depth: usize) -> Option<Parsed> {
         if depth > MAX_DEPTH {
             return None;
         }
         match schema {
-            Value::String(name) => primitive(name).or_else(|| self.named.get(name.as_str()).cloned()),
+            Value::String(name) => self.by_name(name),
             Value::Array(branches) => {
                 let branches = branches.iter().map(|branch| self.parse(branch, depth + 1));
-                branches.collect::<Option<_>>().map(Type::Union)
+                let branches: Vec<Parsed> = branches.collect::<Option<_>>()?;
+                let sizes: Vec<_> = branches.iter().map(Parsed::size).collect();
+                Parsed::around(Type::Union(branches.into_iter().map(|branch| branch.kind).collect()), &sizes)
             }
             Value::Object(object) => {
                 let inner = |key: &str| object.get(key);
@@ -98,13 +128,24 @@ impl<'a> Parser<'a> {
                     Value::String(kind) => match kind.as_str() {
                         "record" => {
                             let fields = inner("fields")?.as_array()?.iter().map(|field| self.field(field, depth));
-                            Type::Record(Arc::new(RecordType { fields: fields.collect::<Option<_>>()? }))
+                            let fields: Vec<(String, Parsed)> = fields.collect::<Option<_>>()?;
+                            let sizes: Vec<_> = fields.iter().map(|(_, field)| field.size()).collect();
+                            let fields = fields.into_iter().map(|(name, field)| (name, field.kind)).collect();
+                            Parsed::around(Type::Record(Arc::new(RecordType { fields })), &sizes)?
                         }
-                        "array" => Type::Array(Box::new(self.parse(inner("items")?, depth + 1)?)),
-                        "map" => Type::Map(Box::new(self.parse(inner("values")?, depth + 1)?)),
-                        "fixed" => Type::Fixed(usize::try_from(inner("size")?.as_u64()?).ok()?),
-                        "enum" => Type::Int,
-                        name => primitive(name).or_else(|| self.named.get(name).cloned())?,
+                        "array" => {
+                            let item = self.parse(inner("items")?, depth + 1)?;
+                            let size = item.size();
+                            Parsed::around(Type::Array(Box::new(item.kind)), &[size])?
+                        }
+                        "map" => {
+                            let value = self.parse(inner("values")?, depth + 1)?;
+                            let size = value.size();
+                            Parsed::around(Type::Map(Box::new(value.kind)), &[size])?
+                        }
+                        "fixed" => Parsed::leaf(Type::Fixed(usize::try_from(inner("size")?.as_u64()?).ok()?)),
+                        "enum" => Parsed::leaf(Type::Int),
+                        name => self.by_name(name)?,
                     },
                     nested => self.parse(nested, depth + 1)?,
                 };
@@ -117,7 +158,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn field(&mut self, field: &'a Value, depth: usize) -> Option<(String, Type)> {
+    fn by_name(&self, name: &str) -> Option<Parsed> {
+        primitive(name).map(Parsed::leaf).or_else(|| self.named.get(name).cloned())
+    }
+
+    fn field(&mut self, field: &'a Value, depth: usize) -> Option<(String, Parsed)> {
         let name = field.get("name")?.as_str()?.to_owned();
         Some((name, self.parse(field.get("type")?, depth + 1)?))
     }
@@ -184,5 +229,23 @@ mod tests {
             &format!(r#"{{"type":"record","name":"r","fields":[{{"name":"x","type":{deep}}}]}}"#),
             "another one",
         );
+    }
+
+    /// Records `r0`, `r1`, …, each with so many fields of the one before.
+    fn chain(length: usize, fields: usize) -> String {
+        let record = |n: usize| {
+            let inner = if n == 0 { r#""null""#.to_owned() } else { format!(r#""r{}""#, n - 1) };
+            let fields: Vec<String> = (0..fields).map(|f| format!(r#"{{"name":"f{f}","type":{inner}}}"#)).collect();
+            format!(r#"{{"name":"x{n}","type":{{"type":"record","name":"r{n}","fields":[{}]}}}}"#, fields.join(","))
+        };
+        let records: Vec<String> = (0..length).map(record).collect();
+        format!(r#"{{"type":"record","name":"all","fields":[{}]}}"#, records.join(","))
+    }
+
+    #[test]
+    fn rejects_depth_and_size_that_come_from_names() {
+        assert!(parse(chain(20, 1).as_bytes()).is_ok());
+        assert_rejected(&chain(40, 1), "another one");
+        assert_rejected(&chain(20, 2), "another one");
     }
 }

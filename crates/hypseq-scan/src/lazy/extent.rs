@@ -3,7 +3,8 @@
 use hypseq_iceberg::{DataFile, Schema};
 
 use crate::Columns;
-use crate::lazy::{Doubt, Loaded};
+use crate::lazy::Doubt;
+use crate::rows::FileRows;
 
 /// Bounds of a column's values. Absent bounds are the widest; where there is no value there are none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +16,24 @@ pub(super) struct Span {
 }
 
 impl Span {
-    fn of(file: &DataFile, schema: &Schema, column: Option<&str>) -> Self {
+    /// Bounds and counts that contradict each other say nothing.
+    fn of(file: &DataFile, schema: &Schema, column: Option<&str>) -> Result<Self, Doubt> {
         let none = Self { lo: i64::MAX, hi: i64::MIN, nulls: Some(file.record_count) };
-        let Some(field) = column.and_then(|name| schema.field(name)) else { return none };
+        let Some(field) = column.and_then(|name| schema.field(name)) else { return Ok(none) };
         let bounds = file.bounds.get(&field.id).copied().unwrap_or_default();
-        if bounds.nulls == Some(file.record_count) {
-            return none;
+        if let Some(nulls) = bounds.nulls.filter(|nulls| *nulls > file.record_count) {
+            let expected = format!("{nulls} nulls in `{}`", field.name);
+            return Err(Doubt::new(file, expected, format!("{} rows", file.record_count)));
         }
-        Self { lo: bounds.lower.unwrap_or(i64::MIN), hi: bounds.upper.unwrap_or(i64::MAX), nulls: bounds.nulls }
+        if bounds.nulls == Some(file.record_count) && bounds.lower.or(bounds.upper).is_none() {
+            return Ok(none);
+        }
+        let (lo, hi) = (bounds.lower.unwrap_or(i64::MIN), bounds.upper.unwrap_or(i64::MAX));
+        if lo > hi || bounds.nulls == Some(file.record_count) {
+            let expected = format!("values from {lo} to {hi} in `{}`", field.name);
+            return Err(Doubt::new(file, expected, "no such values"));
+        }
+        Ok(Self { lo, hi, nulls: bounds.nulls })
     }
 
     /// Whether no row has a value.
@@ -52,13 +63,15 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    pub(super) fn of(file: &DataFile, deleted: u64, schema: &Schema, columns: &Columns) -> Self {
-        Self {
-            rows: file.record_count,
-            deleted,
-            seq: Span::of(file, schema, Some(columns.seq)),
-            time: Span::of(file, schema, columns.time.as_deref()),
+    /// # Errors
+    /// [`Doubt`] about a manifest that contradicts itself, or has seqs below 1.
+    pub(super) fn of(file: &DataFile, deleted: u64, schema: &Schema, columns: &Columns) -> Result<Self, Doubt> {
+        let seq = Span::of(file, schema, Some(columns.seq))?;
+        if seq.lo < 1 && seq.lo > i64::MIN {
+            return Err(Doubt::new(file, format!("seqs from {}", seq.lo), "that they begin at 1"));
         }
+        let time = Span::of(file, schema, columns.time.as_deref())?;
+        Ok(Self { rows: file.record_count, deleted, seq, time })
     }
 
     pub(super) fn visible(&self) -> u64 {
@@ -87,13 +100,13 @@ impl Extent {
     }
 
     /// What was read must be what the manifest says, or nothing that was concluded from it holds.
-    pub(super) fn verify(&self, file: &DataFile, loaded: &Loaded) -> Result<(), Doubt> {
-        let rows = || loaded.visible.rows().iter().chain(loaded.deleted.iter().map(|d| &d.row));
+    pub(super) fn verify(&self, file: &DataFile, read: &FileRows) -> Result<(), Doubt> {
+        let rows = || read.visible.iter().chain(read.deleted.iter().map(|d| &d.row));
         if let Some(row) = rows().find(|row| !self.seq.contains(row.seq)) {
             return Err(Doubt::new(file, format!("seqs from {} to {}", self.seq.lo, self.seq.hi), row.seq));
         }
         let times =
-            rows().filter_map(|row| row.time).chain(loaded.times.iter().flat_map(|(least, most)| [*least, *most]));
+            rows().filter_map(|row| row.time).chain(read.times.iter().flat_map(|(least, most)| [*least, *most]));
         if let Some(time) = { times }.find(|time| !self.time.contains(*time)) {
             let expected = format!("times from {} to {} microseconds", self.time.lo, self.time.hi);
             return Err(Doubt::new(file, expected, time));
@@ -101,7 +114,7 @@ impl Extent {
         let without_seq = self.rows.saturating_sub(rows().count() as u64);
         verify_nulls(file, "seq", self.seq.nulls, without_seq)?;
         if self.deleted == 0 {
-            verify_nulls(file, "time", self.time.nulls, loaded.null_time_rows)?;
+            verify_nulls(file, "time", self.time.nulls, read.null_time_rows)?;
         }
         Ok(())
     }

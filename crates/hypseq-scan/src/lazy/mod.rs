@@ -31,7 +31,7 @@ use crate::{Columns, DeletedRow};
 
 /// Why a generation's manifests cannot answer: its rows must be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}`: its manifest says {expected}, found {found}", path.display())]
+#[error("`{}`: {}", path.display(), self.message())]
 pub struct Doubt {
     /// The data file.
     pub path: PathBuf,
@@ -40,6 +40,11 @@ pub struct Doubt {
 }
 
 impl Doubt {
+    /// What is wrong, without the file.
+    pub fn message(&self) -> String {
+        format!("its manifest says {}, found {}", self.expected, self.found)
+    }
+
     fn new(file: &DataFile, expected: impl Into<String>, found: impl Display) -> Self {
         Self { path: file.path.clone(), expected: expected.into(), found: found.to_string() }
     }
@@ -95,7 +100,7 @@ impl<'a> LazyScan<'a> {
         let lazy = |file: &'a DataFile| {
             verify_size(file)?;
             let deleted = file.deleted_rows().map_err(|e| Doubt::new(file, "which of its rows are deleted", e))?;
-            let extent = Extent::of(file, deleted.len(), schema, columns);
+            let extent = Extent::of(file, deleted.len(), schema, columns)?;
             Ok(LazyFile { file, deleted, extent, loaded: OnceLock::new() })
         };
         Ok(Self {
@@ -127,9 +132,8 @@ impl<'a> LazyScan<'a> {
             let LazyFile { file, deleted, extent, .. } = file;
             let rows = FileRows::read(file, deleted, self.columns, self.schema);
             let rows = rows.map_err(|e| Doubt::new(file, "a data file that can be read", e))?;
-            let loaded = Loaded::from(rows);
-            extent.verify(file, &loaded)?;
-            Ok(loaded)
+            extent.verify(file, &rows)?;
+            Ok(Loaded::from(rows))
         });
         loaded.as_ref().map_err(Clone::clone)
     }
@@ -188,6 +192,18 @@ impl<'a> LazyScan<'a> {
         }
         Ok(sum)
     }
+}
+
+/// Whether a data file that was read is the one that its manifest describes.
+pub(crate) fn verify(
+    file: &DataFile,
+    deleted: u64,
+    rows: &FileRows,
+    columns: &Columns,
+    schema: &Schema,
+) -> Result<(), Doubt> {
+    verify_size(file)?;
+    Extent::of(file, deleted, schema, columns)?.verify(file, rows)
 }
 
 fn verify_size(file: &DataFile) -> Result<(), Doubt> {

@@ -174,6 +174,17 @@ impl LazyScan<'_> {
         Ok((visible, deleted))
     }
 
+    /// The visible rows with a seq from one to the other, both included, in no order.
+    ///
+    /// # Errors
+    /// [`Doubt`] about a manifest.
+    pub fn between(&self, from: i64, to: i64) -> Result<Vec<Row>, Doubt> {
+        self.rows_where(
+            |extent| extent.may_matter() && extent.seq.lo <= to && extent.seq.hi >= from,
+            |row| (from..=to).contains(&row.seq),
+        )
+    }
+
     /// The rows that fulfil a predicate, in no order, from the files that may hold any.
     fn rows_where(&self, may: impl Fn(&Extent) -> bool, test: impl Fn(&Row) -> bool) -> Result<Vec<Row>, Doubt> {
         let files: Vec<_> = self.files.iter().filter(|file| may(&file.extent)).collect();

@@ -7,7 +7,7 @@ use hypseq_boundary::{
     Counted as _, GenerationView, Order as _, Row, RowSet, Source as _, Tally, resolve, safe_seq, verify,
 };
 use hypseq_cache::Home;
-use hypseq_iceberg::{SnapshotFiles, Table};
+use hypseq_iceberg::{Bounds, SnapshotFiles, Table};
 use hypseq_scan::{Columns, Figures, LazyScan, Scan, scan_generation};
 use hypseq_testkit::small;
 
@@ -28,6 +28,7 @@ impl Generation {
         let columns = Columns::of(dataset, table.metadata.current_schema());
         let scan = scan_generation(&table, &files, &columns);
         assert!(scan.complete(), "{:?}", scan.problems);
+        assert_eq!(scan.doubts, []);
         Self { name: dir.file_name().unwrap().to_string_lossy().into_owned(), table, files, columns, scan }
     }
 
@@ -203,4 +204,39 @@ fn a_file_of_another_size_is_doubted() {
 
     fs::remove_file(&path).unwrap();
     assert_eq!(LazyScan::new(&table, &files, &columns).unwrap_err().path, path);
+}
+
+#[test]
+fn a_manifest_that_contradicts_itself_is_doubted() {
+    let (table, whole) = open(&testdata().join(NEUTRAL));
+    let columns = Columns::of("ai_gateway_messages", table.metadata.current_schema());
+    let field = table.metadata.current_schema().field("_hyp_ingest_seq").unwrap().id;
+    let rows = whole.data[0].record_count;
+    let doubt = |lower: i64, upper: i64, nulls: u64| {
+        let mut files = whole.clone();
+        files.data[0].bounds.insert(field, Bounds { lower: Some(lower), upper: Some(upper), nulls: Some(nulls) });
+        LazyScan::new(&table, &files, &columns).map(drop).map_err(|doubt| doubt.message())
+    };
+    let says = |expected: &str, found: &str| Err(format!("its manifest says {expected}, found {found}"));
+    assert_eq!(doubt(1, 2_000, 0), Ok(()));
+    assert_eq!(doubt(200, 100, 0), says("values from 200 to 100 in `_hyp_ingest_seq`", "no such values"));
+    assert_eq!(doubt(100, 200, rows), says("values from 100 to 200 in `_hyp_ingest_seq`", "no such values"));
+    let nulls = format!("{} nulls in `_hyp_ingest_seq`", rows + 1);
+    assert_eq!(doubt(100, 200, rows + 1), says(&nulls, &format!("{rows} rows")));
+    assert_eq!(doubt(0, 200, 0), says("seqs from 0", "that they begin at 1"));
+}
+
+#[test]
+fn a_row_outside_of_its_bounds_is_doubted_by_both_scans() {
+    let (table, mut files) = open(&testdata().join(NEUTRAL));
+    let columns = Columns::of("ai_gateway_messages", table.metadata.current_schema());
+    let field = table.metadata.current_schema().field("_hyp_ingest_seq").unwrap().id;
+    let last = files.data.iter_mut().find(|file| file.bounds[&field].upper == Some(1495)).unwrap();
+    let path = last.path.clone();
+    last.bounds.get_mut(&field).unwrap().upper = Some(1494);
+    let doubt = LazyScan::new(&table, &files, &columns).unwrap().between(1, i64::MAX).unwrap_err();
+    assert_eq!(doubt.path, path);
+    let scan = scan_generation(&table, &files, &columns);
+    assert!(scan.complete(), "its rows can be read");
+    assert_eq!(scan.doubts, [doubt]);
 }

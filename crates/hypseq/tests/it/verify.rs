@@ -111,6 +111,22 @@ fn one_changed_seq_in_any_generation_is_found_and_named() {
 }
 
 #[test]
+fn a_file_that_is_not_its_manifests_is_named_by_every_command() {
+    let (_folder, home) = copy("neutral");
+    let claude = home.join("hypaware/cache/datasets/ai_gateway_messages/source=claude");
+    let file = files(&claude.join("table-1796095174466"), ".parquet").remove(0);
+    change_a_seq(&file, 0, 100);
+    let home = home.to_string_lossy();
+    for args in [&VERIFY[..], &["resolve", "--at", T]] {
+        let ran = json_of(&home, &[args, &CLAUDE].concat());
+        assert!(ran.stderr.contains("its manifest says") && ran.stderr.contains(".parquet"), "{}", ran.stderr);
+    }
+    let status = json_of(&home, &["status"]).json();
+    let problem = by(&status["problems"], "code", "manifest-contradicted");
+    assert_eq!(problem["path"], json!(file));
+}
+
+#[test]
 fn a_changed_cell_is_found_by_a_deep_comparison_only() {
     let (_folder, home) = copy("neutral");
     let claude = home.join("hypaware/cache/datasets/ai_gateway_messages/source=claude");
