@@ -245,9 +245,15 @@ impl Verified {
                 Some(at) => format!("--since {}", select::quote(&show(at))),
                 None => format!("--to-seq {}", proof.watermark),
             };
+            let compared = match proof.compared {
+                Compared::Counts => {
+                    "\n  Compared: both rows, and how many rows lie where. --full-scan compares every row."
+                }
+                Compared::Rows | Compared::Columns => "",
+            };
             let _ = write!(
                 text,
-                "\n  {support}\n  Next: hypseq plan rewind {flags} --sink {} {point} --reason '…'\n          what would be sent? (a \
+                "\n  {support}{compared}\n  Next: hypseq plan rewind {flags} --sink {} {point} --reason '…'\n          what would be sent? (a \
                  dry run)\n",
                 self.sink
             );

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use hypseq_plan::Plan;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -50,6 +51,12 @@ impl Life {
         let base = ["plan", "rewind", "--sink", "central", "--reason", "opt-out of 28 July", "--out"];
         let out = to.to_string_lossy().into_owned();
         json_of(&self.home(), &[&base[..], &[&out], what].concat()).exits(0);
+    }
+
+    /// Replaces the plan by one that was changed, with a checksum that fits.
+    pub fn reseal(&self, mut plan: Plan) {
+        plan.seal().expect("sealed");
+        fs::write(&self.plan, serde_json::to_string_pretty(&plan).expect("JSON")).expect("written");
     }
 
     pub fn home(&self) -> String {

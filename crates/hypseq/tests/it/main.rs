@@ -10,6 +10,7 @@ mod killed;
 mod life;
 mod plan;
 mod plan_life;
+mod plan_refusals;
 mod plan_watch;
 mod query;
 #[cfg(unix)]
