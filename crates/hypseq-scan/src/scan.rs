@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::Columns;
 use crate::data_file::read;
-use crate::lazy::{Doubt, verify};
+use crate::lazy::{Doubt, Figures, verify};
 use crate::problems::{Failure, report, unreadable};
 use crate::rows::{FileRows, widen};
 
@@ -74,6 +74,19 @@ impl Scan {
     /// Whether every row of the generation is in the figures.
     pub fn complete(&self) -> bool {
         self.files_read == self.files_total && self.problems.is_empty() && self.snapshot_problems == 0
+    }
+
+    /// Its figures, as [`LazyScan::figures`](crate::LazyScan::figures) gives them.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            visible_rows: self.visible_rows,
+            raw_rows: self.raw_rows,
+            deleted_rows: self.deleted_rows,
+            legacy_rows: self.legacy_rows,
+            null_time_rows: self.null_time_rows,
+            seqs: self.seqs(),
+            times: self.times,
+        }
     }
 
     /// Least and greatest seq of the visible rows.
