@@ -18,6 +18,18 @@ pub enum GenerationState {
     Unknown,
 }
 
+impl GenerationState {
+    /// Its name in lower case.
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Retired => "retired",
+            Self::Orphan => "orphan",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
 /// One table folder of a partition.
 #[derive(Debug, Clone)]
 pub struct Generation {

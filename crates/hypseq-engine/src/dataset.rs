@@ -100,8 +100,7 @@ impl Dataset {
     /// Rows of the live generations, deletes applied.
     pub(crate) fn live(self: &Arc<Self>, footers: &Arc<Footers>) -> FileTable {
         let live = self.generations.iter().filter(|generation| generation.state == GenerationState::Live);
-        let parts = live.map(|generation| self.part(generation, Self::live_files));
-        FileTable { layout: self.layout(&[], false, footers), parts: parts.collect() }
+        self.of_generations(&live.cloned().collect::<Vec<_>>(), footers)
     }
 
     /// Every physical row of every generation, once, with its provenance.
@@ -118,7 +117,31 @@ impl Dataset {
         FileTable { layout: self.layout(&provenance, true, footers), parts: parts.collect() }
     }
 
-    fn part(self: &Arc<Self>, generation: &Arc<Generation>, files: fn(&Self, &Generation) -> Vec<ScanFile>) -> Part {
+    /// Rows of some generations, deletes applied.
+    pub(crate) fn of_generations(self: &Arc<Self>, chosen: &[Arc<Generation>], footers: &Arc<Footers>) -> FileTable {
+        let parts = chosen.iter().map(|generation| self.part(generation, Self::newest_files));
+        FileTable { layout: self.layout(&[], false, footers), parts: parts.collect() }
+    }
+
+    /// Rows of generations as they were at a snapshot, deletes applied.
+    pub(crate) fn of_snapshots(
+        self: &Arc<Self>,
+        chosen: Vec<(Arc<Generation>, hypseq_iceberg::Snapshot)>,
+        footers: &Arc<Footers>,
+    ) -> FileTable {
+        let part = |(generation, snapshot): (Arc<Generation>, hypseq_iceberg::Snapshot)| {
+            self.part(&generation, move |dataset, generation| {
+                dataset.visible_files(generation, &generation.read_snapshot(&snapshot))
+            })
+        };
+        FileTable { layout: self.layout(&[], false, footers), parts: chosen.into_iter().map(part).collect() }
+    }
+
+    fn part(
+        self: &Arc<Self>,
+        generation: &Arc<Generation>,
+        files: impl FnOnce(&Self, &Generation) -> Vec<ScanFile> + Send + 'static,
+    ) -> Part {
         let constants = self.constants_of(generation);
         let (dataset, generation) = (Arc::clone(self), Arc::clone(generation));
         let files = move || files(&dataset, &generation).into_iter().map(Arc::new).collect();
@@ -133,6 +156,21 @@ impl Dataset {
 
     pub(crate) fn generations(&self) -> &[Arc<Generation>] {
         &self.generations
+    }
+
+    /// Whether its tables have a `home` column.
+    pub(crate) fn has_home(&self) -> bool {
+        self.with_home
+    }
+
+    /// Names and types of the columns that data files hold.
+    pub(crate) fn columns(&self) -> &[(String, FieldType)] {
+        &self.columns
+    }
+
+    /// Keys of the partition path that are not columns already.
+    pub(crate) fn segments(&self) -> &[String] {
+        &self.segments
     }
 
     fn layout(&self, provenance: &[Provenance], with_position: bool, footers: &Arc<Footers>) -> Layout {
@@ -158,8 +196,12 @@ impl Dataset {
         Layout::new(columns, Arc::clone(footers))
     }
 
-    fn live_files(&self, generation: &Generation) -> Vec<ScanFile> {
-        let Snapshot { files, lost } = generation.snapshot();
+    fn newest_files(&self, generation: &Generation) -> Vec<ScanFile> {
+        self.visible_files(generation, generation.snapshot())
+    }
+
+    fn visible_files(&self, generation: &Generation, snapshot: &Snapshot) -> Vec<ScanFile> {
+        let Snapshot { files, lost } = snapshot;
         let lost = lost.iter().map(|lost| ScanFile::lost(lost.clone(), self.constants_of(generation)));
         let visible = files.iter().filter_map(|file| match &file.deletes {
             Deletes::Known(_) => self.visible(generation, file),
@@ -219,16 +261,10 @@ impl Dataset {
 
     /// What is known of the constants of a file that may be anywhere in a generation.
     pub(crate) fn constants_of(&self, generation: &Generation) -> Vec<Option<ScalarValue>> {
-        let state = match generation.state {
-            GenerationState::Live => "live",
-            GenerationState::Retired => "retired",
-            GenerationState::Orphan => "orphan",
-            GenerationState::Unknown => "unknown",
-        };
         let of_generation = [
             (Provenance::Home, &*generation.home),
             (Provenance::Generation, &generation.name),
-            (Provenance::GenerationState, state),
+            (Provenance::GenerationState, generation.state.label()),
             (Provenance::Partition, &generation.partition.path),
         ];
         let mut constants = vec![None; Provenance::COUNT];

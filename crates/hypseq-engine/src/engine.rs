@@ -1,14 +1,14 @@
 //! The engine: homes in, streams of rows out.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::catalog::TableProvider;
+use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
@@ -17,11 +17,14 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{Stream, TryStreamExt as _};
 use hypseq_cache::{Home, Problem};
 
-use crate::catalog::{CATALOG, COMPLETE, Catalog, LIVE, RAW};
+use crate::catalog::{CACHE, CATALOG, COMPLETE, Catalog, LIVE, RAW, SPOOL};
 use crate::dataset::Dataset;
 use crate::footer::Footers;
-use crate::load::{Generation, load};
-use crate::{Error, json, session, statements};
+use crate::functions::Datasets;
+use crate::homes::{Homes, labels};
+use crate::load::load;
+use crate::spool::SpoolSchema;
+use crate::{Error, functions, metadata, output, session, statements};
 
 /// How much of the machine queries may use.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +44,8 @@ pub struct Engine {
     context: SessionContext,
     protected: Vec<PathBuf>,
     broken: BTreeMap<String, Problem>,
-    generations: Vec<Arc<Generation>>,
+    homes: Arc<Homes>,
+    spool: Arc<SpoolSchema>,
 }
 
 /// One statement that has been parsed and found to be of an allowed kind.
@@ -70,46 +74,45 @@ impl Engine {
             .iter()
             .cloned()
             .zip(labels)
-            .map(|(home, label)| tokio::task::spawn_blocking(move || load(&home, &label)))
+            .map(|(home, label)| tokio::task::spawn_blocking(move || load(home, label)))
             .collect();
-        let (mut generations, mut problems) = (Vec::new(), Vec::new());
+        let mut homes = Homes(Vec::new());
         for loaded in loading {
-            let (found, wrong) = loaded.await.map_err(|error| Error::Query(error.to_string()))?;
-            generations.extend(found.into_iter().map(Arc::new));
-            problems.extend(wrong);
+            homes.0.push(loaded.await.map_err(|error| Error::Query(error.to_string()))?);
         }
+        let mut problems: Vec<Problem> = homes.iter().flat_map(|home| home.problems.clone()).collect();
+        let generations: Vec<_> = homes.generations().cloned().collect();
+        let (mut datasets, mut broken) = (Datasets::new(), BTreeMap::new());
+        for (name, dataset) in Dataset::group(&generations, homes.are_several()) {
+            match dataset {
+                Ok(dataset) => {
+                    datasets.insert(name, Arc::new(dataset));
+                }
+                Err(problem) => {
+                    problems.push(problem.clone());
+                    homes.blame(&name, &problem);
+                    broken.insert(name, problem);
+                }
+            }
+        }
+        let (homes, datasets) = (Arc::new(homes), Arc::new(datasets));
 
         let setup = |error: DataFusionError| Error::from_datafusion(&error);
         let runtime = session::runtime(options).map_err(setup)?;
         let footers = Arc::new(Footers::default());
         let context = session::context(options, runtime).map_err(setup)?;
-
-        let mut broken = BTreeMap::new();
-        let mut tables: [BTreeMap<String, Arc<dyn TableProvider>>; 3] = Default::default();
-        for (name, dataset) in Dataset::group(&generations, homes.len() > 1) {
-            match dataset.map(Arc::new) {
-                Ok(dataset) => {
-                    let [live, raw, complete] = &mut tables;
-                    live.insert(name.clone(), Arc::new(dataset.live(&footers)));
-                    raw.insert(name.clone(), Arc::new(dataset.raw(&footers)));
-                    complete.insert(name, Arc::new(dataset.complete(&footers)));
-                }
-                Err(problem) => {
-                    problems.push(problem.clone());
-                    broken.insert(name, problem);
-                }
-            }
-        }
-        let schemas = [LIVE, RAW, COMPLETE].into_iter().zip(tables);
-        context.register_catalog(CATALOG, Arc::new(Catalog::new(schemas)));
-        let protected = homes.iter().flat_map(|home| [home.root(), home.cache_root()]);
+        functions::register(&context, &datasets, &footers);
+        let spool = Arc::new(SpoolSchema::new(Arc::clone(&homes), Arc::clone(&datasets)));
+        context.register_catalog(CATALOG, Arc::new(catalog(&homes, &datasets, &footers, &spool)));
+        let protected = homes.iter().flat_map(|home| [home.home.root(), home.home.cache_root()]);
         let protected = protected.filter_map(|folder| folder.canonicalize().ok()).collect();
-        Ok((Self { context, protected, broken, generations }, problems))
+        Ok((Self { context, protected, broken, homes, spool }, problems))
     }
 
     /// What the queries so far have found to be unreadable, beyond the problems that were known when the session opened.
     pub fn problems(&self) -> Vec<Problem> {
-        self.generations.iter().flat_map(|generation| generation.problems()).collect()
+        let of_generations = self.homes.generations().flat_map(|generation| generation.problems());
+        of_generations.chain(self.spool.problems().iter().cloned()).collect()
     }
 
     /// Splits a script into statements and checks that each is of an allowed kind, before any is run.
@@ -141,7 +144,7 @@ impl Engine {
         let plan = self.context.state().statement_to_plan(statement.0.clone()).await.map_err(failed)?;
         let plan = plan.with_param_values(ParamValues::from(params)).map_err(failed)?;
         statements::check_plan(&plan, &self.protected)?;
-        let plan = json::as_text(plan).map_err(failed)?;
+        let plan = output::presentable(plan).map_err(failed)?;
         let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
         Ok(Rows { stream: frame.execute_stream().await.map_err(failed)? })
     }
@@ -178,12 +181,17 @@ impl Engine {
     }
 }
 
-/// What the `home` column shows: the folder's name, or its path where several have that name.
-fn labels(homes: &[Home]) -> Vec<Arc<str>> {
-    let is_unique = |name: &str| homes.iter().filter(|home| home.name() == name).count() == 1;
-    let path = |path: &Path| path.display().to_string();
-    let label = |home: &Home| if is_unique(home.name()) { home.name().into() } else { path(home.root()).into() };
-    homes.iter().map(label).collect()
+fn catalog(homes: &Arc<Homes>, datasets: &Arc<Datasets>, footers: &Arc<Footers>, spool: &Arc<SpoolSchema>) -> Catalog {
+    let mut tables: [BTreeMap<String, Arc<dyn TableProvider>>; 3] = Default::default();
+    let [live, raw, complete] = &mut tables;
+    for (name, dataset) in &**datasets {
+        live.insert(name.clone(), Arc::new(dataset.live(footers)));
+        raw.insert(name.clone(), Arc::new(dataset.raw(footers)));
+        complete.insert(name.clone(), Arc::new(dataset.complete(footers)));
+    }
+    let [live, raw, complete] = tables;
+    Catalog::new([(LIVE, live), (RAW, raw), (COMPLETE, complete), (CACHE, metadata::tables(homes))])
+        .with(SPOOL, Arc::clone(spool) as Arc<dyn SchemaProvider>)
 }
 
 impl Rows {

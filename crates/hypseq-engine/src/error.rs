@@ -45,7 +45,13 @@ impl Error {
         if let Some(unreadable) = find::<Unreadable>(error) {
             return Self::Unreadable(unreadable.clone());
         }
-        Self::Query(error.find_root().message().into_owned())
+        match error.find_root() {
+            DataFusionError::ResourcesExhausted(message) => Self::Query(format!(
+                "the statement needs more memory than it may have: {message}\n  hint: allow more with --memory-limit, or ask for \
+                 fewer columns or groups"
+            )),
+            root => Self::Query(root.message().into_owned()),
+        }
     }
 }
 

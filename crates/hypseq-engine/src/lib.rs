@@ -5,6 +5,8 @@
 //! | `live` (default) | live generations, deletes applied |
 //! | `raw` | every physical row of every generation, with provenance columns |
 //! | `complete` | the union over generations, one row per seq and partition |
+//! | `spool` | rows captured and not yet flushed |
+//! | `cache` | the metadata: `partitions`, `generations`, `snapshots`, `data_files`, `delete_files`, `watermarks`, `allocator`, `problems` |
 //!
 //! Columns come in the order of the dataset's schema, then the segments of the partition path that are not columns
 //! already. With several homes, `home` comes first. Variant columns are JSON text, times are UTC, and the seq is there
@@ -16,10 +18,18 @@
 //!
 //! Schema `complete` adds `_generation`, `_partition` and `_deleted` of the row that it takes: from the live generation
 //! if that has the seq, else from the newest that has. `_deleted` says that the row is deleted *there*.
+//!
+//! Schema `spool` has the columns of `live`, with the source that a flush will file the row under, and `_file`.
+//!
+//! `generation('<dataset>', '<partition>', '<name>')` and `snapshot('<dataset>', '<partition>', <id>)` have the columns of
+//! `live`: the rows of that generation, or of its generation at that snapshot, deletes applied.
+//! `seq_at('<dataset>', '<partition>', <time>)` has the answers to a time in the live generation, as `hypseq resolve` gives
+//! them, and `time_of_seq('<dataset>', '<partition>', <seq>)` the rows on both sides of a seq.
 
 mod catalog;
 mod chunks;
 mod complete;
+mod computed;
 mod datafile;
 mod dataset;
 mod dialect;
@@ -27,9 +37,13 @@ mod engine;
 mod error;
 mod exec;
 mod footer;
+mod formats;
+mod functions;
+mod homes;
 mod infer;
-mod json;
 mod load;
+mod metadata;
+mod output;
 mod prune;
 mod request;
 mod rows;
@@ -38,11 +52,13 @@ mod scanfile;
 mod schema;
 mod session;
 mod shape;
+mod spool;
 mod statements;
 mod variant;
 
 pub use engine::{Engine, EngineOptions, Rows, Statement};
 pub use error::{Error, Unreadable};
+pub use output::is_text_in_json;
 
 pub use datafusion::arrow;
 pub use datafusion::common::ScalarValue;

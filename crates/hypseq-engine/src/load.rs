@@ -1,4 +1,4 @@
-//! The generations of a home, and what their metadata says.
+//! Opening a home: its generations, and what their metadata says.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use hypseq_cache::{GenerationState, Home, Partition, PartitionId, Problem, Severity};
-use hypseq_iceberg::{DeletedRows, Error, Schema, Table};
+use hypseq_iceberg::{DeletedRows, Error, Schema, SnapshotFiles, Table};
+use hypseq_scan::Columns;
 use rayon::prelude::*;
 
 use crate::Unreadable;
 use crate::datafile::{DataFile, Deletes};
+use crate::homes::OpenHome;
 
 /// A generation. Its table metadata is read when a session opens, all else once a query needs it.
 #[derive(Debug)]
@@ -20,7 +22,9 @@ pub(crate) struct Generation {
     pub partition: PartitionId,
     pub name: String,
     pub state: GenerationState,
-    dir: PathBuf,
+    /// Contents of `.retired`.
+    pub retired_at: Option<String>,
+    pub dir: PathBuf,
     cache_root: Arc<Path>,
     table: Result<Table, Error>,
     snapshot: OnceLock<Snapshot>,
@@ -44,33 +48,34 @@ pub(crate) struct Unreferenced {
     pub unlisted: Option<Unreadable>,
 }
 
-/// Finds every generation of a home: by partition, the live one first, then from the newest to the oldest.
-pub(crate) fn load(home: &Home, label: &Arc<str>) -> (Vec<Generation>, Vec<Problem>) {
+/// Finds every partition and generation of a home, and reads the generations' table metadata.
+pub(crate) fn load(home: Home, label: Arc<str>) -> OpenHome {
     let found = home.partitions();
-    let mut problems = found.problems;
+    let (partitions, mut problems) = (found.value, found.problems);
     let is_shown = |partition: &&Partition| partition.live().is_some() || partition.generations.is_empty();
-    problems.extend(found.value.iter().filter(|partition| !is_shown(partition)).map(no_live_generation));
+    problems.extend(partitions.iter().filter(|partition| !is_shown(partition)).map(no_live_generation));
     let of_partition = |partition: &Partition| {
         let mut generations: Vec<_> = partition.generations.iter().rev().cloned().collect();
         generations.sort_by_key(|generation| generation.state != GenerationState::Live);
         generations.into_iter().map(|generation| (partition.id.clone(), generation)).collect::<Vec<_>>()
     };
-    let unread: Vec<_> = found.value.iter().flat_map(of_partition).collect();
+    let unread: Vec<_> = partitions.iter().flat_map(of_partition).collect();
     let cache_root: Arc<Path> = home.cache_root().into();
     let open = |(partition, generation): (_, hypseq_cache::Generation)| Generation {
-        home: Arc::clone(label),
+        home: Arc::clone(&label),
         partition,
         name: generation.name,
         state: generation.state,
+        retired_at: generation.retired_at,
         table: Table::open(&generation.dir),
         dir: generation.dir,
         cache_root: Arc::clone(&cache_root),
         snapshot: OnceLock::new(),
         unreferenced: OnceLock::new(),
     };
-    let generations: Vec<Generation> = unread.into_par_iter().map(open).collect();
-    problems.extend(generations.iter().filter_map(Generation::problem_of_table));
-    (generations, problems)
+    let generations: Vec<Arc<Generation>> = unread.into_par_iter().map(open).map(Arc::new).collect();
+    problems.extend(generations.iter().filter_map(|generation| generation.problem_of_table()));
+    OpenHome { label, home, partitions, generations, problems }
 }
 
 fn no_live_generation(partition: &Partition) -> Problem {
@@ -88,14 +93,36 @@ fn no_live_generation(partition: &Partition) -> Problem {
 }
 
 impl Generation {
+    /// Its table, where its metadata can be read.
+    pub(crate) fn table(&self) -> Option<&Table> {
+        self.table.as_ref().ok()
+    }
+
     /// Its current schema; none without readable metadata.
     pub(crate) fn schema(&self) -> Option<&Schema> {
-        self.table.as_ref().ok().map(|table| table.metadata.current_schema())
+        self.table().map(|table| table.metadata.current_schema())
+    }
+
+    /// The columns that hold seq, time and id; none without readable metadata.
+    pub(crate) fn columns(&self) -> Option<Columns> {
+        self.schema().map(|schema| Columns::of(&self.partition.dataset, schema))
+    }
+
+    /// The files of its newest snapshot as the manifests have them, read anew; what cannot be read is among its problems.
+    pub(crate) fn files(&self) -> SnapshotFiles {
+        self.snapshot();
+        let files = || Some(self.table()?.files(self.table()?.metadata.current_snapshot()?));
+        files().and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// A path below the cache root, `/`-separated.
+    pub(crate) fn relative(&self, path: &Path) -> String {
+        relative(path, &self.cache_root)
     }
 
     /// What its newest snapshot says.
     pub(crate) fn snapshot(&self) -> &Snapshot {
-        self.snapshot.get_or_init(|| self.read_snapshot())
+        self.snapshot.get_or_init(|| self.read_newest())
     }
 
     /// The data files that its newest snapshot does not reach.
@@ -115,16 +142,23 @@ impl Generation {
         is_lost.then(|| unreadable(error))
     }
 
-    fn read_snapshot(&self) -> Snapshot {
+    fn read_newest(&self) -> Snapshot {
+        match self.table().and_then(|table| table.metadata.current_snapshot()) {
+            Some(newest) => self.read_snapshot(newest),
+            None => Snapshot { files: Vec::new(), lost: self.lost_table().into_iter().collect() },
+        }
+    }
+
+    /// What any of its snapshots says.
+    pub(crate) fn read_snapshot(&self, wanted: &hypseq_iceberg::Snapshot) -> Snapshot {
         let mut snapshot = Snapshot { files: Vec::new(), lost: self.lost_table().into_iter().collect() };
         let Ok(table) = &self.table else { return snapshot };
-        let files = match table.metadata.current_snapshot().map(|current| table.files(current)) {
-            Some(Ok(files)) => files,
-            Some(Err(error)) => {
+        let files = match table.files(wanted) {
+            Ok(files) => files,
+            Err(error) => {
                 snapshot.lost.push(unreadable(&error));
                 return snapshot;
             }
-            None => return snapshot,
         };
         let deletes: Vec<_> = files.data.par_iter().map(hypseq_iceberg::DataFile::deleted_rows).collect();
         let is_about_deletes = |problem: &&Error| deletes.iter().any(|rows| rows.as_ref().err() == Some(*problem));
@@ -134,7 +168,7 @@ impl Generation {
         let ids = Arc::new(ids);
         let data_file = |(file, deletes): (hypseq_iceberg::DataFile, Result<DeletedRows, Error>)| {
             Arc::new(DataFile {
-                relative: relative(&file.path, &self.cache_root),
+                relative: self.relative(&file.path),
                 rows: Some(file.record_count),
                 referenced: Some(true),
                 deletes: match deletes {
@@ -163,7 +197,7 @@ impl Generation {
         let no_ids = Arc::default();
         let data_file = |path: PathBuf| {
             Arc::new(DataFile {
-                relative: relative(&path, &self.cache_root),
+                relative: self.relative(&path),
                 path,
                 rows: None,
                 referenced,

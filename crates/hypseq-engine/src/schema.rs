@@ -6,7 +6,7 @@ use datafusion::arrow::datatypes::{DataType, Field, TimeUnit};
 use hypseq_iceberg::{FieldType, Schema};
 
 /// The zone of every timestamp column with one.
-const UTC: &str = "UTC";
+pub(crate) const UTC: &str = "UTC";
 
 /// Two generations give one column types of which neither holds the other's values.
 #[derive(Debug, PartialEq, Eq)]

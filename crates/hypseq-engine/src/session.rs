@@ -7,9 +7,9 @@ use datafusion::execution::memory_pool::{FairSpillPool, MemoryPool};
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
-use crate::EngineOptions;
 use crate::catalog::{CATALOG, LIVE};
 use crate::statements::AGGREGATE_FILTER;
+use crate::{EngineOptions, formats};
 
 /// Limits that all queries of a session share.
 pub(crate) fn runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
@@ -35,5 +35,6 @@ pub(crate) fn context(options: &EngineOptions, runtime: Arc<RuntimeEnv>) -> Resu
     }
     let mut context = SessionContext::new_with_config_rt(config, runtime);
     datafusion_functions_json::register_all(&mut context)?;
+    formats::register(&context)?;
     Ok(context)
 }

@@ -11,8 +11,8 @@ use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanState
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::sql::parser::{DFParser, ResetStatement, Statement};
 
-use crate::Error;
 use crate::dialect::HypDialect;
+use crate::{Error, formats};
 
 /// The option that makes DataFusion 55 leave rows out of `min` and `max` over several files, without an error
 /// (apache/datafusion#20267, #24816). It is off in every session.
@@ -43,7 +43,8 @@ fn check(statement: &Statement) -> Result<(), Error> {
     match statement {
         Statement::Statement(statement) => check_sql(statement),
         Statement::Explain(explain) => check(&explain.statement),
-        Statement::CreateExternalTable(_) | Statement::CopyTo(_) => Ok(()),
+        Statement::CreateExternalTable(_) => Ok(()),
+        Statement::CopyTo(copy) => formats::check(copy),
         Statement::Reset(ResetStatement::Variable(name)) => check_setting("RESET", &name.to_string()),
     }
 }

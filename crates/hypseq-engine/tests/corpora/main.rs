@@ -2,11 +2,15 @@
 
 mod answers;
 mod complete;
+mod copy;
 mod damage;
 mod fleet;
+mod functions;
 mod generations;
+mod metadata;
 mod refusals;
 mod rows;
+mod spool;
 mod statements;
 
 /// Homes under `testdata/`.

@@ -165,10 +165,12 @@ fn tables_and_columns_are_described() {
         })
         .collect();
     let datasets = ["ai_gateway_messages", "logs"];
-    let expected: Vec<_> = ["complete", "live", "raw"]
+    let of_datasets = ["complete", "live", "raw", "spool"]
         .iter()
-        .flat_map(|schema| datasets.map(|dataset| format!("hyp.{schema}.{dataset}")))
-        .collect();
+        .flat_map(|schema| datasets.map(|dataset| format!("hyp.{schema}.{dataset}")));
+    let metadata =
+        ["allocator", "data_files", "delete_files", "generations", "partitions", "problems", "snapshots", "watermarks"];
+    let expected: Vec<_> = metadata.iter().map(|table| format!("hyp.cache.{table}")).chain(of_datasets).collect();
     assert_eq!(names, expected);
     let described = rows(&engine, "DESCRIBE raw.logs");
     let columns: Vec<_> = described.iter().map(|row| row["column_name"].as_str().unwrap()).collect();

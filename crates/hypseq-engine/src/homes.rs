@@ -1,0 +1,61 @@
+//! The homes of a session, opened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use hypseq_cache::{Home, Partition, Problem};
+
+use crate::load::Generation;
+
+/// A home with what was found in it when the session opened.
+#[derive(Debug)]
+pub(crate) struct OpenHome {
+    /// What the `home` column shows.
+    pub label: Arc<str>,
+    pub home: Home,
+    pub partitions: Vec<Partition>,
+    /// By partition, the live one first, then from the newest to the oldest.
+    pub generations: Vec<Arc<Generation>>,
+    /// What could not be read.
+    pub problems: Vec<Problem>,
+}
+
+impl OpenHome {
+    /// The generations of one partition.
+    pub(crate) fn generations_of(&self, partition: &Partition) -> impl Iterator<Item = &Arc<Generation>> {
+        self.generations.iter().filter(|generation| generation.partition == partition.id)
+    }
+}
+
+/// All homes of a session.
+#[derive(Debug)]
+pub(crate) struct Homes(pub Vec<OpenHome>);
+
+impl Homes {
+    /// Whether tables have a `home` column.
+    pub(crate) fn are_several(&self) -> bool {
+        self.0.len() > 1
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &OpenHome> {
+        self.0.iter()
+    }
+
+    /// Adds a problem of a dataset to those of every home that has it.
+    pub(crate) fn blame(&mut self, dataset: &str, problem: &Problem) {
+        let has = |home: &&mut OpenHome| home.generations.iter().any(|g| g.partition.dataset == dataset);
+        self.0.iter_mut().filter(has).for_each(|home| home.problems.push(problem.clone()));
+    }
+
+    pub(crate) fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
+        self.0.iter().flat_map(|home| &home.generations)
+    }
+}
+
+/// What the `home` column shows: the folder's name, or its path where several have that name.
+pub(crate) fn labels(homes: &[Home]) -> Vec<Arc<str>> {
+    let is_unique = |name: &str| homes.iter().filter(|home| home.name() == name).count() == 1;
+    let path = |path: &Path| path.display().to_string();
+    let label = |home: &Home| if is_unique(home.name()) { home.name().into() } else { path(home.root()).into() };
+    homes.iter().map(label).collect()
+}

@@ -1,0 +1,102 @@
+//! `cache.generations`: the generations with their counts and ranges, as `hypseq status` has them.
+
+use std::sync::Arc;
+
+use hypseq_iceberg::SnapshotFiles;
+use hypseq_scan::{Figures, LazyScan, scan_generation};
+use rayon::prelude::*;
+
+use super::micros;
+use crate::computed::{Column, Relation, count, long, text, time};
+use crate::homes::OpenHome;
+use crate::load::Generation;
+
+/// A row per generation.
+#[derive(Debug)]
+pub(crate) struct Generations;
+
+/// A generation with its figures, or why not all of its rows can be read.
+pub(crate) struct Row {
+    generation: Arc<Generation>,
+    path: String,
+    data_files: u64,
+    unreferenced_files: u64,
+    bytes: u64,
+    /// Without them the counts of files are not whole either.
+    figures: Result<Figures, String>,
+}
+
+impl Row {
+    fn figures(&self) -> Option<&Figures> {
+        self.figures.as_ref().ok()
+    }
+
+    fn snapshot_id(&self) -> Option<i64> {
+        self.generation.table()?.metadata.current_snapshot_id
+    }
+}
+
+impl Relation for Generations {
+    const NAME: &'static str = "generations";
+    type Row = Row;
+
+    fn columns() -> Vec<Column<Row>> {
+        vec![
+            text("dataset", |row: &Row| Some(&row.generation.partition.dataset)),
+            text("partition", |row: &Row| Some(&row.generation.partition.path)),
+            text("generation", |row: &Row| Some(&row.generation.name)),
+            text("state", |row: &Row| Some(row.generation.state.label())),
+            time("retired_at", |row: &Row| micros(row.generation.retired_at.as_deref()?)),
+            count("visible_rows", |row: &Row| Some(row.figures()?.visible_rows)),
+            count("raw_rows", |row: &Row| Some(row.figures()?.raw_rows)),
+            count("deleted_rows", |row: &Row| Some(row.figures()?.deleted_rows)),
+            count("legacy_rows", |row: &Row| Some(row.figures()?.legacy_rows)),
+            count("null_time_rows", |row: &Row| Some(row.figures()?.null_time_rows)),
+            long("min_seq", |row: &Row| Some(row.figures()?.seqs?.0)),
+            long("max_seq", |row: &Row| Some(row.figures()?.seqs?.1)),
+            time("min_time", |row: &Row| Some(row.figures()?.times?.0)),
+            time("max_time", |row: &Row| Some(row.figures()?.times?.1)),
+            count("data_files", |row: &Row| row.figures().map(|_| row.data_files)),
+            count("unreferenced_files", |row: &Row| row.figures().map(|_| row.unreferenced_files)),
+            count("bytes", |row: &Row| row.figures().map(|_| row.bytes)),
+            long("snapshot_id", Row::snapshot_id),
+            text("table_uuid", |row: &Row| Some(&row.generation.table()?.metadata.table_uuid)),
+            text("path", |row: &Row| Some(&row.path)),
+            text("problem", |row: &Row| row.figures.as_ref().err().map(String::as_str)),
+        ]
+    }
+
+    fn rows(home: &OpenHome) -> Vec<Row> {
+        home.generations.par_iter().map(row).collect()
+    }
+}
+
+fn row(generation: &Arc<Generation>) -> Row {
+    let files = generation.files();
+    Row {
+        figures: figures(generation, &files),
+        generation: Arc::clone(generation),
+        path: generation.dir.display().to_string(),
+        data_files: files.data.len() as u64,
+        unreferenced_files: generation.unreferenced().files.len() as u64,
+        bytes: files.data.iter().map(|file| file.file_size).sum(),
+    }
+}
+
+/// From bounds where they can tell, else from all rows.
+fn figures(generation: &Generation, files: &SnapshotFiles) -> Result<Figures, String> {
+    let (Some(table), Some(columns)) = (generation.table(), generation.columns()) else {
+        return Err("it has no readable metadata".to_owned());
+    };
+    if let Some(lost) = generation.snapshot().lost.first() {
+        return Err(format!("cannot read `{}`: {}", lost.path.display(), lost.message));
+    }
+    if let Ok(figures) = LazyScan::new(table, files, &columns).and_then(|rows| rows.figures()) {
+        return Ok(figures);
+    }
+    let rows = scan_generation(table, files, &columns);
+    match rows.problems.first() {
+        Some(problem) => Err(format!("`{}`: {}", problem.path.display(), problem.message)),
+        None => Ok(rows.figures()),
+    }
+}
