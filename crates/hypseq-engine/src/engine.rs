@@ -109,6 +109,12 @@ impl Engine {
         Ok((Self { context, protected, broken, homes, spool }, problems))
     }
 
+    /// The session, for tests that ask it directly.
+    #[cfg(test)]
+    pub(crate) fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
     /// What the queries so far have found to be unreadable, beyond the problems that were known when the session opened.
     pub fn problems(&self) -> Vec<Problem> {
         let of_generations = self.homes.generations().flat_map(|generation| generation.problems());

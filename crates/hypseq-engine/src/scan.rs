@@ -4,7 +4,7 @@
 use std::sync::{Arc, LazyLock};
 
 use async_trait::async_trait;
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::cast::as_boolean_array;
@@ -153,7 +153,10 @@ impl Layout {
 
         let schema = Arc::new(Schema::new(fields(&columns)));
         let expr = session.create_physical_expr(unqualified(filter)?, &DFSchema::try_from(Arc::clone(&schema))?)?;
-        let verdicts = expr.evaluate(&RecordBatch::try_new(schema, arrays)?)?.into_array(all.len())?;
+        // A filter may be on no column at all, as `true` is.
+        let count = RecordBatchOptions::new().with_row_count(Some(all.len()));
+        let constants = RecordBatch::try_new_with_options(schema, arrays, &count)?;
+        let verdicts = expr.evaluate(&constants)?.into_array(all.len())?;
         let is_known = |place: usize| values.iter().all(|values| values.get(place).is_some_and(Option::is_some));
         let verdict = |(place, verdict): (usize, Option<bool>)| verdict == Some(true) || !is_known(place);
         Ok(as_boolean_array(&verdicts)?.iter().enumerate().map(verdict).collect())

@@ -28,6 +28,8 @@ pub(crate) fn context(options: &EngineOptions, runtime: Arc<RuntimeEnv>) -> Resu
         .with_default_catalog_and_schema(CATALOG, LIVE)
         .with_information_schema(true)
         .set_bool(AGGREGATE_FILTER, false)
+        // In DataFusion 55 it fails on JSON access over renamed columns and self-joins (apache/datafusion#24241, #25446).
+        .set_bool("datafusion.optimizer.enable_leaf_expression_pushdown", false)
         // Names of columns such as `serviceName` need no quotes; function names are found in any case regardless.
         .set_bool("datafusion.sql_parser.enable_ident_normalization", false);
     if let Some(partitions) = options.target_partitions {

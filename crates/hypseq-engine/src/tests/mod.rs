@@ -1,5 +1,6 @@
-//! Generated tables against a plain evaluation of the same rows in memory.
+//! Tables and whole caches against a plain evaluation of the same rows in memory.
 
+mod caches;
 mod differential;
 mod files;
 mod queries;

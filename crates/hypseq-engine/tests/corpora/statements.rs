@@ -214,3 +214,21 @@ fn files_are_left_out_by_the_bounds_of_their_manifests() {
     assert!(matched * 3 < total, "{matched} of {total}");
     assert_eq!(opened("source = 'codex'").0, 15);
 }
+
+#[test]
+fn json_access_works_over_renamed_columns() {
+    let engine = corpus("neutral");
+    let renamed = "SELECT part_index AS n, part_index AS m, role AS part_type, part_type AS role, attributes
+                   FROM ai_gateway_messages";
+    let sql =
+        format!("SELECT part_type, min(json_get_int(attributes, 'gateway', 'latency_ms')) FROM ({renamed}) GROUP BY 1");
+    assert_eq!(rows(&engine, &sql).len(), 2);
+}
+
+#[test]
+fn a_condition_without_columns_is_allowed() {
+    let engine = corpus("neutral");
+    let view = "(SELECT _hyp_ingest_seq AS seq, false AS gone FROM ai_gateway_messages)";
+    assert_eq!(value(&engine, &format!("SELECT count(seq) FROM {view} WHERE seq > 999 OR NOT gone")), 1199);
+    assert_eq!(value(&engine, &format!("SELECT count(seq) FROM {view} WHERE seq > 999 AND gone")), 0);
+}
