@@ -163,6 +163,11 @@ impl Dataset {
         self.with_home
     }
 
+    /// The column that holds a row's time, where one is known.
+    pub(crate) fn time_column(&self) -> Option<String> {
+        self.generations.iter().find_map(|generation| generation.columns()?.time)
+    }
+
     /// Names and types of the columns that data files hold.
     pub(crate) fn columns(&self) -> &[(String, FieldType)] {
         &self.columns

@@ -103,7 +103,7 @@ impl Engine {
         let context = session::context(options, runtime).map_err(setup)?;
         functions::register(&context, &datasets, &footers);
         let spool = Arc::new(SpoolSchema::new(Arc::clone(&homes), Arc::clone(&datasets)));
-        context.register_catalog(CATALOG, Arc::new(catalog(&homes, &datasets, &footers, &spool)));
+        context.register_catalog(CATALOG, Arc::new(catalog(&homes, &datasets, &footers, &spool).map_err(setup)?));
         let protected = homes.iter().flat_map(|home| [home.home.root(), home.home.cache_root()]);
         let protected = protected.filter_map(|folder| folder.canonicalize().ok()).collect();
         Ok((Self { context, protected, broken, homes, spool }, problems))
@@ -187,7 +187,12 @@ impl Engine {
     }
 }
 
-fn catalog(homes: &Arc<Homes>, datasets: &Arc<Datasets>, footers: &Arc<Footers>, spool: &Arc<SpoolSchema>) -> Catalog {
+fn catalog(
+    homes: &Arc<Homes>,
+    datasets: &Arc<Datasets>,
+    footers: &Arc<Footers>,
+    spool: &Arc<SpoolSchema>,
+) -> Result<Catalog, DataFusionError> {
     let mut tables: [BTreeMap<String, Arc<dyn TableProvider>>; 3] = Default::default();
     let [live, raw, complete] = &mut tables;
     for (name, dataset) in &**datasets {
@@ -196,8 +201,14 @@ fn catalog(homes: &Arc<Homes>, datasets: &Arc<Datasets>, footers: &Arc<Footers>,
         complete.insert(name.clone(), Arc::new(dataset.complete(footers)));
     }
     let [live, raw, complete] = tables;
-    Catalog::new([(LIVE, live), (RAW, raw), (COMPLETE, complete), (CACHE, metadata::tables(homes))])
-        .with(SPOOL, Arc::clone(spool) as Arc<dyn SchemaProvider>)
+    let mut cache = metadata::tables(homes);
+    let of_complete =
+        datasets.iter().filter_map(|(name, dataset)| Some((name, dataset, Arc::clone(complete.get(name)?))));
+    if let Some(seqs) = metadata::seqs::view(of_complete)? {
+        cache.insert("seqs".to_owned(), seqs);
+    }
+    let catalog = Catalog::new([(LIVE, live), (RAW, raw), (COMPLETE, complete), (CACHE, cache)]);
+    Ok(catalog.with(SPOOL, Arc::clone(spool) as Arc<dyn SchemaProvider>))
 }
 
 impl Rows {

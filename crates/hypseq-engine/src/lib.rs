@@ -6,7 +6,7 @@
 //! | `raw` | every physical row of every generation, with provenance columns |
 //! | `complete` | the union over generations, one row per seq and partition |
 //! | `spool` | rows captured and not yet flushed |
-//! | `cache` | the metadata: `partitions`, `generations`, `snapshots`, `data_files`, `delete_files`, `watermarks`, `allocator`, `problems` |
+//! | `cache` | the metadata: `partitions`, `generations`, `snapshots`, `data_files`, `delete_files`, `watermarks`, `allocator`, `problems`, and `seqs`: who has which |
 //!
 //! Columns come in the order of the dataset's schema, then the segments of the partition path that are not columns
 //! already. With several homes, `home` comes first. Variant columns are JSON text, times are UTC, and the seq is there

@@ -9,6 +9,7 @@ mod delete_files;
 mod generations;
 mod partitions;
 mod problems;
+pub(crate) mod seqs;
 mod snapshots;
 mod watermarks;
 

@@ -228,3 +228,25 @@ fn a_fleet_names_the_home_of_each_row() {
     let found = rows(&engine, "SELECT home, next_seq > 0 AS known FROM cache.allocator ORDER BY home");
     assert_eq!(json!(found), json!([{ "home": "legacy", "known": true }, { "home": "neutral", "known": true }]));
 }
+
+#[test]
+fn every_seq_is_somewhere_once_per_partition() {
+    for name in CORPORA {
+        let engine = corpus(name);
+        let twice =
+            "SELECT count(*) FROM (SELECT 1 FROM cache.seqs GROUP BY dataset, partition, seq HAVING count(*) > 1)";
+        assert_eq!(value(&engine, twice), 0, "{name}");
+        for dataset in rows(&engine, "SELECT DISTINCT dataset FROM cache.partitions") {
+            let dataset = dataset["dataset"].as_str().unwrap();
+            let seqs = format!("SELECT count(*) FROM cache.seqs WHERE dataset = '{dataset}'");
+            let complete = format!("SELECT count(_hyp_ingest_seq) FROM complete.\"{dataset}\"");
+            assert_eq!(value(&engine, &seqs), value(&engine, &complete), "{name} {dataset}");
+        }
+    }
+    let found = rows(&corpus("sinks"), "SELECT * FROM cache.seqs WHERE dataset = 'logs' ORDER BY seq LIMIT 1");
+    let wanted = json!([{
+        "seq": 41, "dataset": "logs", "partition": "source=unknown", "time": "2026-07-20T07:00:00.000Z",
+        "generation": "table-1796095185684", "deleted": false,
+    }]);
+    assert_eq!(json!(found), wanted);
+}

@@ -168,8 +168,17 @@ fn tables_and_columns_are_described() {
     let of_datasets = ["complete", "live", "raw", "spool"]
         .iter()
         .flat_map(|schema| datasets.map(|dataset| format!("hyp.{schema}.{dataset}")));
-    let metadata =
-        ["allocator", "data_files", "delete_files", "generations", "partitions", "problems", "snapshots", "watermarks"];
+    let metadata = [
+        "allocator",
+        "data_files",
+        "delete_files",
+        "generations",
+        "partitions",
+        "problems",
+        "seqs",
+        "snapshots",
+        "watermarks",
+    ];
     let expected: Vec<_> = metadata.iter().map(|table| format!("hyp.cache.{table}")).chain(of_datasets).collect();
     assert_eq!(names, expected);
     let described = rows(&engine, "DESCRIBE raw.logs");
