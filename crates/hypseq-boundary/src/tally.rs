@@ -28,6 +28,9 @@ pub trait Counted: Source {
     fn physical_up_to(&self, seq: i64) -> Result<u64, Self::Error> {
         Ok(self.visible_up_to(seq)? + self.deleted_up_to(seq)?.values().sum::<u64>())
     }
+
+    /// Seq of the row of that rank among all rows, deleted or not, in seq order and counted from 1.
+    fn physical_seq_at(&self, rank: u64) -> Result<Option<i64>, Self::Error>;
 }
 
 /// The generations of a partition, counted.
@@ -67,7 +70,7 @@ impl<'a, C: Counted> Tally<'a, C> {
     }
 
     /// Whether each generation holds as many rows as the one before it shows: up to that one's end, and up to each of
-    /// `marks` that lies below it. Only then do [`Tally::union_up_to`] and [`Tally::verify`] mean anything.
+    /// `marks` that lies below it. Only then do [`Tally::union_up_to`], [`Tally::seq_at`] and [`Tally::verify`] mean anything.
     ///
     /// # Errors
     /// Whatever the rows fail with.
@@ -94,6 +97,23 @@ impl<'a, C: Counted> Tally<'a, C> {
             union += rows.physical_up_to(seq)?.saturating_sub(rows.physical_up_to(known)?);
         }
         Ok(union)
+    }
+
+    /// The seq of that rank among those that [`Tally::union_up_to`] counts, from 1; none where there are fewer.
+    ///
+    /// # Errors
+    /// Whatever the rows fail with.
+    pub fn seq_at(&self, rank: u64) -> Result<Option<i64>, C::Error> {
+        let mut left = rank;
+        for (generation, rows) in self.whole() {
+            let known = rows.physical_up_to(generation.before.unwrap_or(0))?;
+            let own = rows.physical_up_to(i64::MAX)?.saturating_sub(known);
+            if left <= own {
+                return rows.physical_seq_at(known + left);
+            }
+            left -= own;
+        }
+        Ok(None)
     }
 
     /// Greatest seq of any row, deleted or not.

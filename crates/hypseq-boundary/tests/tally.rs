@@ -85,6 +85,13 @@ impl Counted for Generation {
         }
         Ok(by_file)
     }
+
+    fn physical_seq_at(&self, rank: u64) -> Result<Option<i64>, Infallible> {
+        let deleted = self.deleted.iter().map(|d| d.row.seq);
+        let mut seqs: Vec<i64> = self.visible.rows().iter().map(|r| r.seq).chain(deleted).collect();
+        seqs.sort_unstable();
+        Ok(usize::try_from(rank).ok().and_then(|rank| seqs.get(rank.checked_sub(1)?).copied()))
+    }
 }
 
 fn row(seq: i64) -> Row {
@@ -173,6 +180,9 @@ proptest! {
         let Ok(up_to) = tally.union_up_to(watermark);
         prop_assert_eq!(up_to, union.range(..=watermark).count() as u64);
         prop_assert_eq!(tally.max_seq(), Ok(union.keys().max().copied()));
+        for (rank, seq) in (1..).zip(union.keys().copied().map(Some).chain([None])) {
+            prop_assert_eq!(tally.seq_at(rank), Ok(seq), "rank {}", rank);
+        }
         for (_, generation) in &generations {
             let max = generation.visible.max_seq().unwrap_or(0);
             let missing = union.range(..=max).count() - generation.visible.rows().len();

@@ -120,6 +120,45 @@ impl Counted for LazyScan<'_> {
         }
         Ok(by_file)
     }
+
+    fn physical_seq_at(&self, rank: u64) -> Result<Option<i64>, Doubt> {
+        let held: Vec<_> = self.files.iter().filter(|f| f.extent.rows > 0 && !f.extent.seq.is_empty()).collect();
+        // Below `from` there cannot be as many rows, and at or below `to` there must be.
+        let from = reached(held.iter().map(|file| (file.extent.seq.lo, file.extent.rows)), rank);
+        let Some(from) = from else { return Ok(None) };
+        let to = reached(held.iter().map(|file| (file.extent.seq.hi, file.extent.physical().unwrap_or(0))), rank);
+        let to = to.unwrap_or(i64::MAX);
+        let (mut below, mut open) = (0, Vec::new());
+        for file in held {
+            match file.extent.physical() {
+                Some(rows) if file.extent.seq.hi < from => below += rows,
+                _ if file.extent.seq.lo <= to => open.push(file),
+                _ => {}
+            }
+        }
+        self.load(&open)?;
+        let mut seqs = Vec::new();
+        for file in open {
+            let loaded = self.rows(file)?;
+            seqs.extend(loaded.visible.rows().iter().map(row_seq));
+            seqs.extend(loaded.deleted.iter().map(|deleted| deleted.row.seq));
+        }
+        seqs.sort_unstable();
+        let place = rank.checked_sub(below + 1).and_then(|place| usize::try_from(place).ok());
+        Ok(place.and_then(|place| seqs.get(place).copied()))
+    }
+}
+
+/// The least of the seqs, each with a number of rows, up to which there are so many rows; none where there are fewer.
+fn reached(rows: impl Iterator<Item = (i64, u64)>, wanted: u64) -> Option<i64> {
+    let mut rows: Vec<(i64, u64)> = rows.collect();
+    rows.sort_unstable();
+    let mut sum = 0;
+    let reached = rows.into_iter().find(|(_, rows)| {
+        sum += rows;
+        sum >= wanted
+    });
+    reached.map(|(seq, _)| seq)
 }
 
 /// The one deletion vector of a file all of whose rows have a seq of at most this, and how many rows it deletes.

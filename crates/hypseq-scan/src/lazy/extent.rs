@@ -78,6 +78,11 @@ impl Extent {
         self.rows.saturating_sub(self.deleted)
     }
 
+    /// Rows with a seq, deleted ones included; none when the manifest cannot tell.
+    pub(super) fn physical(&self) -> Option<u64> {
+        self.seq.nulls.map(|nulls| self.rows.saturating_sub(nulls))
+    }
+
     /// Whether it may have a visible row with a seq.
     pub(super) fn may_matter(&self) -> bool {
         self.visible() > 0 && !self.seq.is_empty()

@@ -109,6 +109,17 @@ fn assert_same(generation: &Generation) {
         let physical = rows.at_or_below(seq).len() + below.count();
         assert_eq!(generation.lazy().physical_up_to(seq), Ok(physical as u64));
     }
+    let mut physical: Vec<i64> = rows.rows().iter().chain(deleted.iter().map(|d| &d.row)).map(|row| row.seq).collect();
+    physical.sort_unstable();
+    for rank in (1..=physical.len()).step_by((physical.len() / 7).max(1)).chain([physical.len(), physical.len() + 1]) {
+        let expected = rank.checked_sub(1).and_then(|place| physical.get(place).copied());
+        assert_eq!(
+            generation.lazy().physical_seq_at(rank as u64),
+            Ok(expected),
+            "{}",
+            context(&format!("rank {rank}"))
+        );
+    }
     let max = rows.max_seq().max(deleted.iter().map(|d| d.row.seq).max());
     assert_eq!(kept.max_physical_seq(), Ok(max));
     let Scan { visible_rows, raw_rows, deleted_rows, legacy_rows, null_time_rows, times, .. } = generation.scan;
