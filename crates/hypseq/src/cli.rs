@@ -270,6 +270,9 @@ pub struct PlanRewind {
     /// Which of two answers to take
     #[arg(long, value_enum, default_value_t = Policy::Safe)]
     pub policy: Policy,
+    /// Go by the rows alone, without asking the manifests first
+    #[arg(long)]
+    pub full_scan: bool,
     #[command(flatten)]
     pub leave_out: LeaveOut,
     #[command(flatten)]

@@ -3,6 +3,7 @@
 //! The count is of rows really sent. Legacy rows may be among them, and rows that an earlier rewind sent a second time
 //! count twice, so there may be several readings; none is chosen over another.
 
+use anyhow::Result;
 use hypseq_boundary::RowSet;
 use hypseq_plan as plan;
 
@@ -18,6 +19,26 @@ pub struct Exported {
     pub resent: u64,
 }
 
+/// The seqs that any generation of a partition has, in a visible row or a deleted one; each once.
+pub trait Union {
+    /// How many of them are at most this.
+    fn up_to(&self, seq: i64) -> Result<u64>;
+
+    /// The one of that rank, counted from 1.
+    fn seq_at(&self, rank: u64) -> Result<Option<i64>>;
+}
+
+impl Union for RowSet {
+    fn up_to(&self, seq: i64) -> Result<u64> {
+        Ok(self.at_or_below(seq).len() as u64)
+    }
+
+    fn seq_at(&self, rank: u64) -> Result<Option<i64>> {
+        let place = rank.checked_sub(1).and_then(|place| usize::try_from(place).ok());
+        Ok(place.and_then(|place| self.rows().get(place)).map(|row| row.seq))
+    }
+}
+
 /// Where the exported rows end, by one reading of the count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reading {
@@ -29,8 +50,8 @@ pub struct Reading {
 }
 
 impl Exported {
-    /// Every reading against a target. `union` holds each seq of the partition once.
-    pub fn readings(self, union: &RowSet, target: i64) -> Vec<Reading> {
+    /// Every reading against a target.
+    pub fn readings(self, union: &impl Union, target: i64) -> Result<Vec<Reading>> {
         let Self { count, legacy, resent } = self;
         let both = legacy.saturating_add(resent);
         let readings = [
@@ -39,12 +60,13 @@ impl Exported {
             ("the exported rows less those that earlier rewinds may have sent twice", resent, resent > 0),
             ("the exported rows less the legacy and the resent ones", both, legacy > 0 && resent > 0),
         ];
+        let passed = union.up_to(target)?;
         let possible = readings.into_iter().filter(|(.., possible)| *possible);
         possible
             .map(|(what, less, _)| {
-                let found = at_rank(union, count.saturating_sub(less));
-                let rows = found.map_or(0, |f| union.between(f.min(target), f.max(target)).len() as u64);
-                Reading { what, found, rows }
+                let rank = count.saturating_sub(less);
+                let found = if rank == 0 { Some(0) } else { union.seq_at(rank)? };
+                Ok(Reading { what, found, rows: found.map_or(0, |_| rank.abs_diff(passed)) })
             })
             .collect()
     }
@@ -58,12 +80,6 @@ impl Exported {
             says: says.join("; "),
         }
     }
-}
-
-/// Seq of the row of a rank, counted from 1.
-fn at_rank(union: &RowSet, rank: u64) -> Option<i64> {
-    let Some(index) = usize::try_from(rank).ok()?.checked_sub(1) else { return Some(0) };
-    union.rows().get(index).map(|r| r.seq)
 }
 
 impl Reading {
@@ -96,7 +112,7 @@ mod tests {
     fn says(count: u64, legacy: u64, resent: u64, target: i64) -> Vec<String> {
         let union = RowSet::new((1..=10).map(|n| Row { seq: n * 10, time: None, id: None }).collect());
         let readings = Exported { count, legacy, resent }.readings(&union, target);
-        readings.iter().map(|r| r.says(target)).collect()
+        readings.expect("counts").iter().map(|r| r.says(target)).collect()
     }
 
     #[test]

@@ -98,6 +98,13 @@ pub fn reference<'p>(partition: &'p Partition, named: Option<&str>) -> Result<&'
     }
 }
 
+/// The place of that generation among the opened ones.
+pub fn place(partition: &Partition, named: Option<&str>, opened: &[Opened]) -> Result<usize> {
+    let wanted = reference(partition, named)?;
+    let place = opened.iter().position(|o| o.generation.name == wanted.name);
+    place.ok_or_else(|| anyhow!("generation `{}` was not opened", wanted.name))
+}
+
 /// The columns that questions need, the operator's time column first checked.
 pub fn columns(partition: &Partition, schema: &Schema, time_column: Option<&str>) -> Result<Columns> {
     let mut columns = Columns::of(&partition.id.dataset, schema);

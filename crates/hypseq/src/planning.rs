@@ -1,21 +1,23 @@
 //! From a partition and a point to one rewind of a plan: the target, its proof, and what it would make the sink do.
 
 use anyhow::{Context, Result, anyhow, bail};
-use hypseq_boundary::{Row, RowSet, Source};
-use hypseq_cache::{Home, Partition, SpoolBatch, Watermark, WatermarkFile};
+use hypseq_boundary::{Row, RowSet};
+use hypseq_cache::{Home, Partition, Severity, SpoolBatch, Watermark, WatermarkFile};
 use hypseq_engine::Engine;
 use hypseq_plan as plan;
-use hypseq_plan::{Seq, Sha256, Time};
+use hypseq_plan::Sha256;
 
-use crate::boundary::{Excluded, Point, Resolved, require_complete, resolve_point};
+use crate::answer::Reading;
+use crate::boundary::{Excluded, Point, require_complete};
 use crate::cli::{Accept, Policy};
-use crate::exported::{Exported, Reading};
+use crate::opened::{Opened, place};
 use crate::outgoing::{Outgoing, measure};
+use crate::printer::Printer;
 use crate::proof::Proof;
 use crate::select;
+use crate::sizing::{Question, Size, check, seq};
 use crate::survey::{Survey, Surveyed};
 use crate::time::show;
-use crate::watermarks;
 
 /// What every rewind of a plan has in common.
 pub struct Request<'a> {
@@ -31,16 +33,30 @@ pub struct Request<'a> {
     pub time_column: Option<&'a str>,
     pub accept: &'a Accept,
     pub spool: &'a [SpoolBatch],
+    /// Whether bounds may tell that there is nothing to plan, and what the rows must come to.
+    pub reading: Reading,
+    pub printer: &'a Printer,
 }
 
 /// What planning a partition came to.
-pub enum Planned {
-    /// A rewind, with the reasons for which it is refused.
-    Rewind(Box<Draft>),
+pub enum Planned<R> {
+    /// A rewind.
+    Rewind(R),
     /// The watermark need not move; why.
     NothingToDo(String),
     /// There is no target to refuse or to accept; why, and what to spell.
     NoTarget(Refusal),
+}
+
+impl<R> Planned<R> {
+    /// Goes on from a rewind.
+    pub fn try_map<T>(self, go_on: impl FnOnce(R) -> Result<T>) -> Result<Planned<T>> {
+        Ok(match self {
+            Self::Rewind(rewind) => Planned::Rewind(go_on(rewind)?),
+            Self::NothingToDo(why) => Planned::NothingToDo(why),
+            Self::NoTarget(refusal) => Planned::NoTarget(refusal),
+        })
+    }
 }
 
 /// A rewind with what the operator must know about it beyond the plan's own fields.
@@ -59,112 +75,46 @@ pub struct Refusal {
 }
 
 /// Plans one partition.
-pub async fn plan(request: &Request<'_>, partition: &Partition, file: &WatermarkFile) -> Result<Planned> {
+pub async fn plan(request: &Request<'_>, partition: &Partition, file: &WatermarkFile) -> Result<Planned<Draft>> {
     let name = select::name(&partition.id);
     let watermark = file.state.as_ref().map_err(|problem| {
         anyhow!("{name}: {}\n  hint: {}; restore it from a backup before planning", problem.message, problem.advice)
     })?;
-    let survey = Survey::of(partition, request.time_column)?;
-    let reference = survey.reference(None)?;
+    let opened = Opened::all(partition, request.time_column)?;
+    let reference = place(partition, None, &opened)?;
+    let excluded = Excluded::read(request.leave_out, request.zone_option, request.home, partition).await?;
+    let question = Question { request, partition, file, watermark, excluded: &excluded };
+    let bounds = match question.by_bounds(&opened, reference) {
+        Ok(Planned::Rewind(size)) => Some(size),
+        Ok(Planned::NothingToDo(why)) => return Ok(Planned::NothingToDo(why)),
+        Ok(Planned::NoTarget(refusal)) => return Ok(Planned::NoTarget(refusal)),
+        Err(why) => {
+            if request.reading == Reading::Bounds {
+                request.printer.detail(&format!("{name}: every file is read: {why:#}"));
+            }
+            None
+        }
+    };
+    let survey = Survey::scan(partition, opened);
+    request.printer.problems(survey.problems().filter(|problem| problem.severity == Severity::Warning));
     let live = &survey.generations[reference];
     require_complete(live)?;
-    let excluded = Excluded::read(request.leave_out, request.zone_option, request.home, partition).await?;
-    let resolved = resolve_point(live, &request.point, &excluded)?;
-    let target = match target(request, &resolved) {
-        Target::Seq(target) => target,
-        Target::Nothing(why) => return Ok(Planned::NothingToDo(format!("{name}: {why}"))),
-        Target::None(refusal) => return Ok(Planned::NoTarget(refusal)),
-    };
-    let skipped = |at: i64| {
-        let Ok(cost) = live.scan.visible.cost(at, watermark.seq);
-        cost.lost
-    };
-    if let (true, Point::At(when)) = (target >= watermark.seq, &request.point)
-        && skipped(when.at) > 0
-    {
-        return Ok(Planned::NoTarget(Refusal {
-            code: "loss",
-            message: format!(
-                "{name}: the watermark, {}, lies below the {} answer {target}, and {} younger than {} at or below it would \
-                 never be sent",
-                watermark.seq,
-                if request.policy == Policy::Tight { "tight" } else { "safe" },
-                crate::sentence::count(skipped(when.at), "row"),
-                show(when.at)
-            ),
-            flag: "--policy safe".to_owned(),
-        }));
+    let rows = question.by_rows(&survey, reference)?;
+    if let Some(bounds) = &bounds {
+        let contradicted = survey.generations.iter().any(|surveyed| !surveyed.scan.doubts.is_empty());
+        check(&name, bounds, &rows, contradicted)?;
     }
-    if target >= watermark.seq {
-        return Ok(Planned::NothingToDo(format!(
-            "{name}: the watermark of sink {} is {}, at or below the target {target}; every row above the target will be sent \
-             anyway",
-            file.instance, watermark.seq
-        )));
-    }
+    let size = match rows {
+        Planned::Rewind(size) => size,
+        Planned::NothingToDo(why) => return Ok(Planned::NothingToDo(why)),
+        Planned::NoTarget(refusal) => return Ok(Planned::NoTarget(refusal)),
+    };
     let at = if let Point::At(when) = &request.point { Some(when.at) } else { None };
-    let proof = Proof::of(&survey, reference, target, at);
-    let outgoing = measure(request.engine, request.home, partition, target).await?;
-    let resent_before = watermarks::resent_before(request.home, file)?;
-    let draft = Drafting {
-        request,
-        survey: &survey,
-        live,
-        watermark,
-        target,
-        at,
-        resolved: &resolved,
-        proof: &proof,
-        resent_before,
-    };
-    Ok(Planned::Rewind(Box::new(draft.draft(&excluded, &outgoing)?)))
-}
-
-enum Target {
-    Seq(i64),
-    Nothing(String),
-    None(Refusal),
-}
-
-fn target(request: &Request<'_>, resolved: &Resolved) -> Target {
-    if let Some(position) = resolved.position {
-        return Target::Seq(position);
-    }
-    let Some(boundary) = &resolved.boundary else { return Target::Nothing("there are no rows".to_owned()) };
-    if boundary.first_seq_after.is_none() && boundary.sides.rows_after > 0 {
-        return Target::None(Refusal {
-            code: "exclusions",
-            message: format!(
-                "every one of the {} younger than {} was left out of the resolution",
-                crate::sentence::count(boundary.sides.rows_after, "row"),
-                show(boundary.at)
-            ),
-            flag: "leave out less with --ignore-times-outside or --exclude".to_owned(),
-        });
-    }
-    if boundary.first_seq_after.is_none() {
-        return Target::Nothing(format!(
-            "no row with a seq is younger than {}: nothing to rewind for",
-            show(boundary.at)
-        ));
-    }
-    let chosen = match request.policy {
-        Policy::Safe => boundary.safe_seq,
-        Policy::Tight => boundary.tight_seq,
-    };
-    chosen.map_or_else(
-        || {
-            Target::None(Refusal {
-                code: "full-resend",
-                message: format!(
-                    "no row's seq is a safe watermark for {}: even the first row is younger, so everything would be sent again",
-                    show(boundary.at)
-                ),
-                flag: "--to-seq 0 --accept-full-resend (in place of --since)".to_owned(),
-            })
-        },
-        Target::Seq,
-    )
+    let proof = Proof::of(&survey, reference, size.target, at);
+    let outgoing = measure(request.engine, request.home, partition, size.target).await?;
+    let drafting =
+        Drafting { request, survey: &survey, live, watermark, size: &size, proof: &proof, outgoing: &outgoing };
+    Ok(Planned::Rewind(drafting.draft()?))
 }
 
 struct Drafting<'a> {
@@ -172,58 +122,50 @@ struct Drafting<'a> {
     survey: &'a Survey<'a>,
     live: &'a Surveyed,
     watermark: &'a Watermark,
-    target: i64,
-    at: Option<i64>,
-    resolved: &'a Resolved,
+    size: &'a Size,
     proof: &'a Proof,
-    resent_before: u64,
+    outgoing: &'a Outgoing,
 }
 
 impl Drafting<'_> {
-    fn draft(&self, excluded: &Excluded, outgoing: &Outgoing) -> Result<Draft> {
+    fn draft(&self) -> Result<Draft> {
         let id = &self.survey.partition.id;
-        let union = self.survey.union();
+        let Size { target, boundary, counts, witness, .. } = self.size;
         let accept = self.request.accept;
-        let counts = self.counts(&union, outgoing);
-        let exported = Exported {
-            count: self.watermark.exported_row_count,
-            legacy: self.survey.legacy_rows(),
-            resent: self.resent_before,
-        };
-        let readings = exported.readings(&union, self.target);
         let observed = plan::Observed {
             seq: seq(self.watermark.seq)?,
             exported_row_count: self.watermark.exported_row_count,
             updated_at: self.watermark.updated_at.clone(),
         };
-        let rows = &self.live.scan.visible;
-        let last = rows.at_or_below(self.target).last().map(row).transpose()?;
-        let next = rows.above(self.target).first().map(row).transpose()?;
-        let refusals = self.refusals(&counts, outgoing, &readings);
         let rewind = plan::Rewind {
             dataset: id.dataset.clone(),
             partition: id.path.clone(),
             watermark: plan::WatermarkPath::new(&self.request.sink, &id.dataset, &id.path)?,
             target: plan::Target {
-                last_exported_seq: seq(self.target)?,
-                first_replayed_seq: next.as_ref().map(|r| r.seq),
+                last_exported_seq: seq(*target)?,
+                first_replayed_seq: boundary.next_row.as_ref().map(|r| r.seq),
             },
             guard: plan::Guard {
                 watermark_v: 1,
                 continuation_v: 1,
                 min_seq: observed.seq,
                 min_exported_row_count: observed.exported_row_count,
-                above_seq: seq(self.target)?,
+                above_seq: seq(*target)?,
                 generation: self.live.opened.generation.name.clone(),
                 table_uuid: self.table()?.metadata.table_uuid.clone(),
-                last_row: last.clone(),
-                next_row: next.clone(),
+                last_row: boundary.last_row.clone(),
+                next_row: boundary.next_row.clone(),
             },
-            boundary: self.boundary(excluded, last, next)?,
-            counts,
+            boundary: boundary.clone(),
+            counts: plan::Counts {
+                withheld: self.outgoing.withheld,
+                bytes: self.outgoing.bytes,
+                chunks: self.outgoing.chunks,
+                ..counts.clone()
+            },
             evidence: self.evidence()?,
             proven: self.proof.proven,
-            witnesses: vec![exported.witness(&readings, self.target)],
+            witnesses: vec![witness.clone()],
             accepted: plan::Accepted {
                 loss: accept.loss,
                 withheld: accept.withheld,
@@ -233,75 +175,11 @@ impl Drafting<'_> {
             undo: plan::Undo { last_exported_seq: observed.seq, valid_below_seq: observed.seq },
             observed,
         };
-        Ok(Draft { rewind, refusals, remarks: self.remarks(&readings) })
+        Ok(Draft { rewind, refusals: self.refusals(), remarks: self.remarks() })
     }
 
     fn table(&self) -> Result<&hypseq_iceberg::Table> {
         self.live.opened.table.as_ref().context("the live generation has no table")
-    }
-
-    fn counts(&self, union: &RowSet, outgoing: &Outgoing) -> plan::Counts {
-        let rows = &self.live.scan.visible;
-        let gap = union.between(self.target, self.watermark.seq);
-        let cost = self.at.map(|at| {
-            let Ok(cost) = rows.cost(at, self.target);
-            cost
-        });
-        let no_time = |rows: &[Row]| rows.iter().filter(|r| r.time.is_none()).count() as u64;
-        plan::Counts {
-            replayed: rows.between(self.target, self.watermark.seq).len() as u64,
-            pending: rows.above(self.watermark.seq).len() as u64,
-            spooled: watermarks::spooled(self.request.spool, &self.survey.partition.id),
-            resent: cost.map(|c| c.resent),
-            lost: cost.map(|c| c.lost),
-            null_time_lost: no_time(rows.at_or_below(self.target)),
-            null_time_resent: no_time(rows.above(self.target)),
-            withheld: outgoing.withheld,
-            unrecoverable: gap.iter().filter(|r| rows.with_seq(r.seq).is_empty()).count() as u64,
-            legacy: self.live.scan.legacy_rows,
-            bytes: outgoing.bytes,
-            chunks: outgoing.chunks,
-        }
-    }
-
-    fn boundary(
-        &self,
-        excluded: &Excluded,
-        last: Option<plan::Row>,
-        next: Option<plan::Row>,
-    ) -> Result<plan::Boundary> {
-        let timed = self.resolved.boundary.as_ref().filter(|_| self.at.is_some());
-        let optional = |s: Option<i64>| s.map(seq).transpose();
-        let straddle = timed.filter(|b| b.inversion()).map(|b| plan::Straddle {
-            rows: self.live.scan.visible.between(b.safe_seq.unwrap_or(0), b.tight_seq.unwrap_or(0)).len() as u64,
-            lost_at_tight: b.cost_at_tight.lost,
-            resent_at_safe: b.cost_at_safe.resent,
-        });
-        let end = |micros: Option<i64>| micros.and_then(Time::from_micros);
-        Ok(plan::Boundary {
-            policy: match (self.at, self.request.policy) {
-                (None, _) => plan::Policy::Seq,
-                (Some(_), Policy::Safe) => plan::Policy::Safe,
-                (Some(_), Policy::Tight) => plan::Policy::Tight,
-            },
-            at: end(self.at),
-            as_typed: self.request.as_typed.clone(),
-            zone: self.request.zone.clone(),
-            time_column: self.live.opened.columns.as_ref().and_then(|c| c.time.clone()).filter(|_| self.at.is_some()),
-            tight_seq: optional(timed.and_then(|b| b.tight_seq))?,
-            safe_seq: optional(timed.and_then(|b| b.safe_seq))?,
-            first_seq_after: optional(timed.and_then(|b| b.first_seq_after))?,
-            last_row: last,
-            next_row: next,
-            straddle,
-            exclusions: plan::Exclusions {
-                ignore_times_outside: excluded
-                    .window
-                    .map(|(from, to)| plan::TimeRange { from: end(from), to: end(to) }),
-                exclude: excluded.predicate.as_ref().map(|(text, _)| text.clone()),
-                rows: self.resolved.excluded_rows,
-            },
-        })
     }
 
     fn evidence(&self) -> Result<Vec<plan::Evidence>> {
@@ -320,19 +198,20 @@ impl Drafting<'_> {
                     visible_rows: witnessed.visible_rows,
                     max_seq: witnessed.max_seq.map(seq).transpose()?,
                     verdict: verdict(witnessed.comparison.verdict),
-                    digest_at_or_below: digest(rows.map(|r| r.at_or_below(self.target))),
-                    digest_resent: digest(rows.map(|r| r.between(self.target, self.watermark.seq))),
+                    digest_at_or_below: digest(rows.map(|r| r.at_or_below(self.size.target))),
+                    digest_resent: digest(rows.map(|r| r.between(self.size.target, self.watermark.seq))),
                     explanation: Some(witnessed.explanation.clone()),
                 })
             })
             .collect()
     }
 
-    fn refusals(&self, counts: &plan::Counts, outgoing: &Outgoing, readings: &[Reading]) -> Vec<Refusal> {
+    fn refusals(&self) -> Vec<Refusal> {
+        let Self { size: Size { target, boundary, counts, readings, .. }, outgoing, .. } = self;
         let accept = self.request.accept;
         let mut refusals = Vec::new();
         // Without a time only the exported count can say what a target skips; the reading that skips least counts.
-        let by_count = || readings.iter().map(|r| r.unsent_below(self.target)).min().unwrap_or(0);
+        let by_count = || readings.iter().map(|r| r.unsent_below(*target)).min().unwrap_or(0);
         let lost = counts.lost.unwrap_or_else(by_count);
         if accept.loss.unwrap_or(0) != lost {
             let said = accept.loss.map(|n| format!(", not {n}")).unwrap_or_default();
@@ -342,13 +221,13 @@ impl Drafting<'_> {
                 flag: format!("--accept-loss {lost}"),
             });
         }
-        if counts.withheld > 0 && !accept.withheld {
+        if outgoing.withheld > 0 && !accept.withheld {
             refusals.push(Refusal {
                 code: "withheld",
                 message: format!(
                     "{} of the rows would be withheld again by today's policy ({}), and the watermark would move past them once \
                      more",
-                    crate::sentence::grouped(counts.withheld),
+                    crate::sentence::grouped(outgoing.withheld),
                     outgoing.rules.join("; ")
                 ),
                 flag: "--accept-withheld".to_owned(),
@@ -358,17 +237,15 @@ impl Drafting<'_> {
             refusals.push(Refusal {
                 code: "unproven",
                 message: format!(
-                    "the generations do not prove the boundary at seq {}; see hypseq verify --seq {}",
-                    self.target, self.target
+                    "the generations do not prove the boundary at seq {target}; see hypseq verify --seq {target}"
                 ),
                 flag: "--accept-unproven".to_owned(),
             });
         }
-        let everything = self.live.scan.visible.at_or_below(self.target).is_empty();
-        if everything && !accept.full_resend {
+        if boundary.last_row.is_none() && !accept.full_resend {
             refusals.push(Refusal {
                 code: "full-resend",
-                message: format!("no row lies at or below seq {}: everything would be sent again", self.target),
+                message: format!("no row lies at or below seq {target}: everything would be sent again"),
                 flag: "--accept-full-resend".to_owned(),
             });
         }
@@ -376,10 +253,11 @@ impl Drafting<'_> {
     }
 
     /// What speaks against the plan without refusing it: the exported count, and retention.
-    fn remarks(&self, readings: &[Reading]) -> Vec<String> {
+    fn remarks(&self) -> Vec<String> {
+        let Size { target, readings, .. } = self.size;
         let mut remarks = Vec::new();
-        if readings.iter().any(|r| r.unsent_below(self.target) > 0) {
-            let says: Vec<String> = readings.iter().map(|r| r.says(self.target)).collect();
+        if readings.iter().any(|r| r.unsent_below(*target) > 0) {
+            let says: Vec<String> = readings.iter().map(|r| r.says(*target)).collect();
             remarks.push(format!("Careful: by the exported count, {}.", says.join("; or ")));
         }
         if let Some((oldest, falls)) = self.retention_deadline() {
@@ -400,21 +278,9 @@ impl Drafting<'_> {
         let retention = self.survey.partition.cursor.as_ref().ok()?.retention.as_ref()?;
         let ran = chrono::DateTime::parse_from_rfc3339(retention.last_deleted_at.as_deref()?).ok()?;
         let window = ran.timestamp_millis().checked_sub(retention.last_cutoff_ms?)?.checked_mul(1000)?;
-        let oldest = self.live.scan.visible.above(self.target).iter().filter_map(|r| r.time).min()?;
+        let oldest = self.live.scan.visible.above(self.size.target).iter().filter_map(|r| r.time).min()?;
         Some((oldest, oldest.checked_add(window)?))
     }
-}
-
-fn seq(value: i64) -> Result<Seq> {
-    Seq::new(value).with_context(|| format!("seq {value} is negative"))
-}
-
-fn row(row: &Row) -> Result<plan::Row> {
-    Ok(plan::Row {
-        seq: seq(row.seq)?,
-        time: row.time.and_then(Time::from_micros),
-        id: row.id.as_deref().map(str::to_owned),
-    })
 }
 
 fn file_name(path: &std::path::Path) -> Option<String> {

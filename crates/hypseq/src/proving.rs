@@ -6,7 +6,7 @@ use hypseq_scan::{Doubt, LazyScan};
 
 use crate::answer::{Reading, bounded_anchor, outside};
 use crate::boundary::{Excluded, Point, Resolved, require_complete, resolve_point, resolve_rows};
-use crate::opened::{Opened, lazy_rows, reference};
+use crate::opened::{Opened, lazy_rows, place};
 use crate::printer::Printer;
 use crate::proof::Proof;
 use crate::survey::Survey;
@@ -33,11 +33,9 @@ pub struct Proven {
 
 impl Claim<'_> {
     pub fn prove(&self, printer: &Printer) -> Result<Proven> {
-        let live = reference(self.partition, self.generation)?;
         let opened = Opened::all(self.partition, self.time_column)?;
-        let place = opened.iter().position(|o| o.generation.name == live.name);
-        let place = place.ok_or_else(|| anyhow!("generation `{}` was not opened", live.name))?;
-        let reference = live.name.clone();
+        let place = place(self.partition, self.generation, &opened)?;
+        let reference = opened[place].generation.name.clone();
         match self.count(&opened, place) {
             Counted::Proof(proof) => {
                 printer.problems(opened.iter().flat_map(|o| &o.problems));

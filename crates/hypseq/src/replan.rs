@@ -7,10 +7,12 @@ use hypseq_engine::Engine;
 use hypseq_plan as plan;
 use hypseq_plan::{Plan, Rewind, Seq, Time};
 
+use crate::answer::Reading;
 use crate::boundary::Point;
 use crate::cli::{Accept, LeaveOut, Policy, Zone};
 use crate::live::Live;
 use crate::planning::{self, Planned, Request, sink_files};
+use crate::printer::Printer;
 use crate::time::When;
 
 /// Everything that planning reads of a home.
@@ -20,6 +22,7 @@ pub struct Replanner<'a> {
     pub partitions: Vec<Partition>,
     pub watermarks: Vec<WatermarkFile>,
     pub spool: Vec<SpoolBatch>,
+    pub printer: &'a Printer,
 }
 
 /// What planning a rewind again came to.
@@ -55,6 +58,9 @@ impl Replanner<'_> {
             time_column: boundary.time_column.as_deref(),
             accept: &accept,
             spool: &self.spool,
+            // A second look goes by the rows alone.
+            reading: Reading::Full,
+            printer: self.printer,
         };
         Ok(match planning::plan(&request, partition, file).await? {
             Planned::NothingToDo(why) => Again::Nothing(why),

@@ -39,6 +39,7 @@ async fn derive_again(home: &Home, plan: &Plan, answer: &mut PlanVerdict, printe
         partitions: home.partitions().value,
         watermarks: home.watermarks().value,
         spool: home.spool().value,
+        printer,
     };
     for (rewind, verdict) in plan.rewinds.iter().zip(&mut answer.rewinds) {
         let holds = verdict.verdict == "applicable";

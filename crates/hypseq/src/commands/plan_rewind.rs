@@ -57,11 +57,13 @@ pub fn run(global: &Global, args: &PlanRewind, printer: &Printer) -> Result<Exit
             time_column: args.time_column.as_deref(),
             accept: &args.accept,
             spool: &spool.value,
+            reading: if args.full_scan { Reading::Full } else { Reading::Bounds },
+            printer,
         };
         let mut outcome = Outcome::default();
         for (partition, file) in chosen {
             match plan(&request, partition, file).await? {
-                Planned::Rewind(draft) => outcome.drafts.push(*draft),
+                Planned::Rewind(draft) => outcome.drafts.push(draft),
                 Planned::NothingToDo(why) => outcome.idle.push(why),
                 Planned::NoTarget(refusal) => outcome.refusals.push(refusal),
             }

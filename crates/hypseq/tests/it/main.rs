@@ -9,6 +9,7 @@ mod formats;
 mod killed;
 mod life;
 mod plan;
+mod plan_bounds;
 mod plan_life;
 mod plan_refusals;
 mod plan_watch;

@@ -61,7 +61,7 @@ fn rows_deleted_at_the_boundary_are_named() {
 }
 
 /// Rewrites one data file with one seq changed, and says which row it was.
-fn change_a_seq(file: &Path, position: usize, new_seq: i64) -> i64 {
+pub fn change_a_seq(file: &Path, position: usize, new_seq: i64) -> i64 {
     let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file).expect("a file")).expect("a data file");
     let schema = reader.schema().clone();
     let batches: Vec<RecordBatch> = reader.build().expect("a reader").map(|b| b.expect("a batch")).collect();
