@@ -17,6 +17,7 @@ pub struct Cli {
 
 /// Options of every command.
 #[derive(Debug, Args)]
+#[command(next_help_heading = "Options of every command")]
 pub struct Global {
     /// A HypAware home; may be repeated or be a glob [default: $HYP_HOME, else ~/.hyp]
     #[arg(long, global = true, value_name = "DIR")]
@@ -74,7 +75,14 @@ pub enum Command {
     Verify(Verify),
     /// Write and read rewind plans
     #[command(subcommand)]
+    #[command(
+        after_help = "Example: hypseq plan rewind --sink central --since 2026-07-28T21:00:00Z \\\n           --reason 'opt-out of 28 July' --out rewind.json"
+    )]
     Plan(Plan),
+    /// Print a script that completes commands and options in a shell
+    Completions(Completions),
+    /// Print the manual page
+    Man(Man),
 }
 
 /// Which partition is meant.
@@ -161,9 +169,7 @@ pub struct Query {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: hypseq resolve --dataset ai_gateway_messages --partition source=claude --at 2026-07-28T21:00:00Z"
-)]
+#[command(after_help = "Example: hypseq resolve --partition source=claude --at 2026-07-28T21:00:00Z")]
 pub struct Resolve {
     #[command(flatten)]
     pub point: ResolvePoint,
@@ -193,9 +199,7 @@ pub struct ResolvePoint {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Example: hypseq verify --dataset ai_gateway_messages --partition source=claude --at 2026-07-28T21:00:00Z"
-)]
+#[command(after_help = "Example: hypseq verify --partition source=claude --at 2026-07-28T21:00:00Z")]
 pub struct Verify {
     #[command(flatten)]
     pub point: VerifyPoint,
@@ -229,22 +233,27 @@ pub enum Plan {
     /// Plan to set watermarks back; a dry run unless --out is given
     Rewind(Box<PlanRewind>),
     /// Print a plan
+    #[command(after_help = "Example: hypseq plan show rewind.json")]
     Show(PlanFile),
     /// Check every guard of a plan, and derive its figures again; changes nothing
+    #[command(after_help = "Example: hypseq --home ~/.hyp plan check rewind.json")]
     Check(PlanFile),
     /// Set the watermarks of a plan back, once
     Apply(PlanApply),
     /// Take a plan back that was applied; a dry run unless --apply is given
     Undo(PlanUndo),
     /// List the plans that were applied, and what became of each
+    #[command(after_help = "Example: hypseq --home ~/.hyp plan list --format json")]
     List,
     /// Print the JSON Schema of plans
+    #[command(after_help = "Example: hypseq plan schema")]
     Schema,
 }
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example: hypseq plan rewind --sink central --dataset ai_gateway_messages --partition source=claude \\\n           --since 2026-07-28T21:00:00Z --reason 'opt-out of 28 July' --out rewind.json"
+    override_usage = "hypseq plan rewind [OPTIONS] --sink <INSTANCE> --reason <TEXT>\n                          <--since <TIME>|--to-seq <N>>",
+    after_help = "Example: hypseq plan rewind --sink central --partition source=claude \\\n           --since 2026-07-28T21:00:00Z --reason 'opt-out of 28 July' \\\n           --out rewind.json"
 )]
 pub struct PlanRewind {
     /// The sink instance whose watermark goes back, or PLUGIN/INSTANCE
@@ -324,7 +333,6 @@ pub struct Accept {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Example: hypseq plan check rewind.json")]
 pub struct PlanFile {
     /// The plan
     pub file: PathBuf,
@@ -357,4 +365,73 @@ pub struct PlanUndo {
     /// Write the inverse plan here (mode 0600); an existing file is never overwritten
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example: hypseq completions bash \\\n           > ~/.local/share/bash-completion/completions/hypseq"
+)]
+pub struct Completions {
+    /// Which shell
+    #[arg(value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example: hypseq man plan rewind | man -l -")]
+pub struct Man {
+    /// The page of this command, such as `plan rewind`; the whole program where none is named
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// Every command below one, and the one itself, with the names that lead to it.
+    fn all(command: &clap::Command, path: &str) -> Vec<(String, clap::Command)> {
+        let path = format!("{path} {}", command.get_name()).trim().to_owned();
+        let below = command.get_subcommands().filter(|c| c.get_name() != "help").flat_map(|c| all(c, &path));
+        [(path.clone(), command.clone())].into_iter().chain(below).collect()
+    }
+
+    /// Words as a shell takes them apart, up to a pipe or a redirection.
+    fn words(line: &str) -> Vec<String> {
+        let mut words: Vec<String> = Vec::new();
+        for (index, part) in line.replace("\\\n", " ").split('\'').enumerate() {
+            if index % 2 == 1 {
+                words.push(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        let end = words.iter().position(|word| [">", "|"].contains(&word.as_str())).unwrap_or(words.len());
+        words.truncate(end);
+        words
+    }
+
+    #[test]
+    fn every_command_ends_its_help_with_an_example_that_parses() {
+        let mut program = Cli::command();
+        program.build();
+        let commands = all(&program, "");
+        assert!(commands.len() >= 16, "{}", commands.len());
+        for (path, mut command) in commands {
+            let help = command.render_long_help().to_string();
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let example = after.rsplit_once("Example: ").unwrap_or_else(|| panic!("`{path} --help` has no example")).1;
+            assert_eq!(after.matches("Example: ").count(), 1, "{path}");
+            assert!(help.trim_end().ends_with(example), "`{path} --help` goes on after its example");
+            let shown = format!("Example: {example}");
+            assert!(shown.lines().all(|line| line.len() <= 80), "{shown}");
+            let words = words(example);
+            let parsed = Cli::try_parse_from(&words);
+            assert!(parsed.is_ok(), "{words:?}: {}", parsed.err().map(|e| e.to_string()).unwrap_or_default());
+            let subject: Vec<&str> = path.split(' ').skip(1).collect();
+            assert!(subject.iter().all(|name| words.iter().any(|word| word == name)), "{path}: {example}");
+        }
+    }
 }

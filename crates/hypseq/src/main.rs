@@ -92,5 +92,7 @@ fn run(cli: &Cli, printer: &Printer) -> anyhow::Result<ExitStatus> {
         Command::Plan(Plan::Undo(args)) => commands::plan_undo::run(global, args, printer),
         Command::Plan(Plan::List) => commands::plan_list::run(global, printer),
         Command::Plan(Plan::Schema) => commands::plan_schema::run(printer),
+        Command::Completions(args) => commands::completions::run(args, printer),
+        Command::Man(args) => commands::man::run(args, printer),
     }
 }

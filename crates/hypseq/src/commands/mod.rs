@@ -1,5 +1,7 @@
 //! One file per command.
 
+pub mod completions;
+pub mod man;
 pub mod plan_apply;
 pub mod plan_check;
 pub mod plan_list;

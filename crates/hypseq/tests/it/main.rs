@@ -5,6 +5,7 @@ mod bounds;
 mod corpora;
 mod fleet;
 mod formats;
+mod help;
 #[cfg(unix)]
 mod killed;
 mod life;
