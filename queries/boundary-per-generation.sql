@@ -1,3 +1,4 @@
+-- name: boundary-per-generation
 -- purpose: both answers to a time in every generation, and the rows lost and sent twice
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition TEXT = source=claude  the partition's path

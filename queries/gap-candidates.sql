@@ -1,3 +1,4 @@
+-- name: gap-candidates
 -- purpose: where a sink that exported so many rows must have stopped: the row of that rank, and the rows after it
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: time COLUMN = message_created_at  the column that holds a row's time

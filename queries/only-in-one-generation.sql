@@ -1,3 +1,4 @@
+-- name: only-in-one-generation
 -- purpose: rows with a seq visible in one generation and not in another, and whether the other one has them as deleted
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition TEXT = source=claude  the partition's path

@@ -1,3 +1,4 @@
+-- name: out-of-order
 -- purpose: stretches of seqs whose rows are older than a row before them: backfills, jitter, clocks that were ahead
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition TEXT = source=claude  the partition's path

@@ -1,3 +1,4 @@
+-- name: rows-around-seq
 -- purpose: the rows around a seq, from the union over all generations
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition TEXT = source=claude  the partition's path

@@ -1,3 +1,4 @@
+-- name: rows-per-day
 -- purpose: rows per day and partition with their seq range, as the daemon sees them
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: time COLUMN = message_created_at  the column that holds a row's time

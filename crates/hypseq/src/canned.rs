@@ -1,13 +1,14 @@
 //! Canned queries: SQL files with a header that names their purpose and parameters.
 //!
 //! ```sql
+//! -- name: rows-around-seq
 //! -- purpose: the rows around a seq
 //! -- param: dataset DATASET = ai_gateway_messages   the dataset
 //! -- param: seq BIGINT                              the seq in the middle
 //! SELECT … FROM complete.{dataset} WHERE _hyp_ingest_seq >= $seq
 //! ```
 //!
-//! A `$name` is bound as a value. A `{name}` is a DATASET or a COLUMN: a name that must exist in the cache, put into the
+//! The name is the file's, and may be left out. A `$name` is bound as a value. A `{name}` is a DATASET or a COLUMN: a name that must exist in the cache, put into the
 //! text as a quoted identifier.
 
 use std::collections::BTreeMap;
@@ -19,14 +20,23 @@ use datafusion::common::ScalarValue;
 use crate::boundary::parse_seq;
 use crate::time;
 
-/// The queries that come with the program, by name.
-const BUILT_IN: &[(&str, &str)] = &[
-    ("boundary-per-generation", include_str!("../../../queries/boundary-per-generation.sql")),
-    ("gap-candidates", include_str!("../../../queries/gap-candidates.sql")),
-    ("only-in-one-generation", include_str!("../../../queries/only-in-one-generation.sql")),
-    ("out-of-order", include_str!("../../../queries/out-of-order.sql")),
-    ("rows-around-seq", include_str!("../../../queries/rows-around-seq.sql")),
-    ("rows-per-day", include_str!("../../../queries/rows-per-day.sql")),
+macro_rules! built_in {
+    ($($name:literal,)*) => { &[$(($name, include_str!(concat!("../../../queries/", $name, ".sql"))),)*] };
+}
+
+/// The queries that come with the program, by name: every file of the folder.
+const BUILT_IN: &[(&str, &str)] = built_in![
+    "boundary-per-generation",
+    "duplicate-ids",
+    "gap-candidates",
+    "holes",
+    "only-in-one-generation",
+    "out-of-order",
+    "rows-around-seq",
+    "rows-per-day",
+    "sessions-in-gap",
+    "tool-calls",
+    "top-sessions",
 ];
 
 /// A query with its parameters.
@@ -89,6 +99,8 @@ impl Canned {
         for line in text.lines() {
             let Some(header) = line.strip_prefix("--").map(str::trim) else { break };
             match header.split_once(':').map(|(key, value)| (key.trim(), value.trim())) {
+                Some(("name", named)) if named == name => {}
+                Some(("name", named)) => bail!("the header names the query `{named}`, and its file `{name}`"),
                 Some(("purpose", purpose)) => purpose.clone_into(&mut canned.purpose),
                 Some(("param", param)) => canned.params.push(Param::parse(param)?),
                 _ => bail!(
@@ -253,15 +265,30 @@ mod tests {
             "-- hello\nSELECT 1",
             "-- purpose: x\n-- param: seq\nSELECT 1",
             "-- purpose: x\n-- param: a INT b\n",
+            "-- name: y\n-- purpose: x\nSELECT 1",
         ] {
             assert!(Canned::parse("x", text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn every_built_in_query_parses() {
-        let names: Vec<String> = all(None).expect("all parse").into_iter().map(|q| q.name).collect();
-        assert_eq!(names.len(), BUILT_IN.len());
-        assert!(names.is_sorted());
+    fn every_file_of_the_folder_is_built_in_and_parses() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../queries");
+        assert_eq!(all(None).expect("all parse"), all(Some(&folder)).expect("all parse"));
+    }
+
+    #[test]
+    fn every_built_in_query_names_itself_and_uses_its_parameters() {
+        for query in all(None).expect("all parse") {
+            assert!(query.sql.starts_with(&format!("-- name: {}\n-- purpose: ", query.name)), "{}", query.name);
+            for Param { name, kind, .. } in &query.params {
+                let used = if matches!(kind, Kind::Dataset | Kind::Column) {
+                    format!("{{{name}}}")
+                } else {
+                    format!("${name}")
+                };
+                assert!(query.sql.contains(&used), "{} does not use {used}", query.name);
+            }
+        }
     }
 }

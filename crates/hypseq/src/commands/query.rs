@@ -1,7 +1,8 @@
-//! `query`: canned queries, listed, shown or run.
+//! `query`: canned queries, listed, shown or run; over a fleet, in each home apart.
 
 use anyhow::{Result, bail};
-use hypseq_engine::Engine;
+use hypseq_cache::Home;
+use hypseq_engine::{Engine, Rows};
 use serde_json::{Value, json};
 
 use crate::batches;
@@ -9,6 +10,7 @@ use crate::canned::{self, Canned, Kind};
 use crate::cli::{Global, Query};
 use crate::commands::sql;
 use crate::exit::ExitStatus;
+use crate::fleet;
 use crate::grid::Grid;
 use crate::printer::{Printer, Report};
 use crate::select;
@@ -27,14 +29,49 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
         printer.text(&query.sql)?;
         return Ok(ExitStatus::Yes);
     }
-    let homes = [select::one_home(global, "query")?];
-    tokio::runtime::Runtime::new()?.block_on(async {
-        let (engine, status) = sql::open(&homes, printer).await?;
-        let names = Names::read(&engine).await?;
-        let bound = query.bind(&args.params, |kind, name| names.has(kind, name))?;
-        batches::print(engine.query_with_params(&bound.sql, bound.values).await?, printer).await?;
-        Ok(sql::finish(engine, status, printer))
-    })
+    let runtime = tokio::runtime::Runtime::new()?;
+    let homes = select::homes(global)?;
+    if let [Ok(home)] = homes.as_slice() {
+        return runtime.block_on(async {
+            let (engine, status) = sql::open(std::slice::from_ref(home), printer).await?;
+            batches::print(start(&engine, query, &args.params).await?, printer).await?;
+            Ok(sql::finish(engine, status, printer))
+        });
+    }
+    let ask = |home: &Home| runtime.block_on(answer(home, query, &args.params, printer));
+    let (answers, status) = fleet::ask(&homes, printer, ask, |answer| answer.status)?;
+    if let Some(pair) = answers.windows(2).find(|pair| pair[0].headers != pair[1].headers) {
+        bail!("the answers of {} and {} have different columns\n  hint: ask each alone", pair[0].home, pair[1].home);
+    }
+    printer.report(&FleetAnswer { answers: &answers })?;
+    Ok(status)
+}
+
+async fn start(engine: &Engine, query: &Canned, params: &[String]) -> Result<Rows> {
+    let names = Names::read(engine).await?;
+    let bound = query.bind(params, |kind, name| names.has(kind, name))?;
+    Ok(engine.query_with_params(&bound.sql, bound.values).await?)
+}
+
+/// The whole answer of one home.
+async fn answer(home: &Home, query: &Canned, params: &[String], printer: &Printer) -> Result<Answer> {
+    let (engine, status) = sql::open(std::slice::from_ref(home), printer).await?;
+    let rows = start(&engine, query, params).await?;
+    let fields = rows.schema();
+    let headers = fields.fields().iter().map(|field| {
+        let right = if field.data_type().is_numeric() { ">" } else { "" };
+        format!("{right}{}", field.name())
+    });
+    let mut answer = Answer { home: home.name().to_owned(), status, headers: headers.collect(), rows: Vec::new() };
+    for batch in rows.collect().await? {
+        for row in 0..batch.num_rows() {
+            let cells = batch.columns().iter().map(|column| Ok(batches::text(column, row)?.unwrap_or_default()));
+            let json = serde_json::from_str(&batches::json_row(&batch, row)?)?;
+            answer.rows.push((cells.collect::<Result<_>>()?, json));
+        }
+    }
+    answer.status = sql::finish(engine, status, printer);
+    Ok(answer)
 }
 
 /// The datasets and columns that there are.
@@ -62,6 +99,47 @@ impl Names {
     }
 }
 
+/// The answer of one home of a fleet.
+struct Answer {
+    home: String,
+    status: ExitStatus,
+    /// As a grid takes them.
+    headers: Vec<String>,
+    /// As text, and as JSON.
+    rows: Vec<(Vec<String>, Value)>,
+}
+
+/// The answers of a fleet; every row names its home.
+struct FleetAnswer<'a> {
+    answers: &'a [Answer],
+}
+
+impl Report for FleetAnswer<'_> {
+    fn json(&self) -> Value {
+        let rows = |answer: &Answer| {
+            let rows = answer.rows.iter().map(|(_, json)| fleet::named(json.clone(), Some(&answer.home)));
+            rows.collect::<Vec<Value>>()
+        };
+        Value::Array(self.answers.iter().flat_map(rows).collect())
+    }
+
+    fn text(&self, printer: &Printer) -> String {
+        self.grid().aligned(0, printer.width)
+    }
+
+    fn grid(&self) -> Grid {
+        let headers = self.answers.first().into_iter().flat_map(|answer| &answer.headers).map(String::as_str);
+        let headers: Vec<&str> = ["home"].into_iter().chain(headers).collect();
+        let mut grid = Grid::new(&headers);
+        for answer in self.answers {
+            for (cells, _) in &answer.rows {
+                grid.row([&answer.home].into_iter().chain(cells));
+            }
+        }
+        grid
+    }
+}
+
 struct List<'a> {
     queries: &'a [Canned],
 }
@@ -78,8 +156,18 @@ impl Report for List<'_> {
         Value::Array(queries.collect())
     }
 
+    /// What must be given; what may be is for `--show`.
     fn text(&self, printer: &Printer) -> String {
-        self.grid().aligned(0, printer.width)
+        let mut grid = Grid::new(&["name", "needs", "purpose"]);
+        for query in self.queries {
+            let needed = query.params.iter().filter(|p| p.default.is_none()).map(|p| p.name.as_str());
+            grid.row([query.name.clone(), needed.collect::<Vec<_>>().join(" "), query.purpose.clone()]);
+        }
+        let example = "hypseq query rows-around-seq --param seq=722";
+        format!(
+            "{}\nRun one:                      {example}\nSee its SQL and parameters:   hypseq query rows-around-seq --show\n",
+            grid.aligned(0, printer.width)
+        )
     }
 
     fn grid(&self) -> Grid {

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bounds;
+mod canned;
 mod corpora;
 mod fleet;
 mod formats;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{home, items, run};
+use crate::support::{by, home, items, run};
 
 fn csv(args: &[&str]) -> String {
     let neutral = home("neutral");
@@ -71,10 +71,10 @@ fn only_in_one_generation() {
 #[test]
 fn listed_and_shown() {
     let list = run(["query", "--list", "--format", "json"]).exits(0).json();
-    assert_eq!(items(&list).len(), 6);
+    assert_eq!(items(&list).len(), 11);
     let shown = run(["query", "rows-per-day", "--show"]).exits(0).stdout;
-    assert!(shown.starts_with("-- purpose: rows per day"), "{shown}");
-    let seq = &items(&list)[4]["params"][3];
+    assert!(shown.starts_with("-- name: rows-per-day\n-- purpose: rows per day"), "{shown}");
+    let seq = &by(&list, "name", "rows-around-seq")["params"][3];
     assert_eq!(seq, &json!({"name": "seq", "type": "BIGINT", "default": null, "about": "the seq in the middle"}));
 }
 

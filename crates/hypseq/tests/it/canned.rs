@@ -1,0 +1,147 @@
+//! Every canned query on three caches, as snapshots, and what they are listed and shown as.
+//!
+//! The snapshots were compared with figures that a script outside of this repository made from the raw rows
+//! (`SELECT * FROM raw.…`), which are themselves tested against HypAware's own reader.
+
+use crate::support::{command, home, items, run, text};
+
+/// A query's parameters on a home.
+fn params(home: &str, query: &str) -> &'static [&'static str] {
+    match (home, query) {
+        (_, "duplicate-ids" | "out-of-order" | "rows-per-day") => &[],
+        (_, "top-sessions") => &["sessions=5"],
+
+        ("neutral", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
+        ("neutral", "gap-candidates") => &["exported=665", "watermark=1495"],
+        ("neutral", "holes") => &["from=700", "to=760"],
+        ("neutral", "only-in-one-generation") => {
+            &["partition=source=codex", "has=table-1796095174804", "lacks=table-1796095173140"]
+        }
+        ("neutral", "rows-around-seq") => &["seq=722"],
+        ("neutral", "sessions-in-gap") => &["from=724", "to=1495"],
+        ("neutral", "tool-calls") => &["from=700", "to=800"],
+
+        ("legacy", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
+        ("legacy", "gap-candidates") => &["exported=210", "watermark=240"],
+        ("legacy", "holes") => &["to=60"],
+        ("legacy", "only-in-one-generation") => &["partition=source=codex", "has=table-1796095178154", "lacks=table"],
+        ("legacy", "rows-around-seq") => &["seq=120"],
+        ("legacy", "sessions-in-gap") => &["from=1", "to=120"],
+        ("legacy", "tool-calls") => &["from=1", "to=60"],
+
+        ("sinks", "boundary-per-generation") => &["at=2026-07-26T12:00:00Z"],
+        ("sinks", "gap-candidates") => &["exported=150", "watermark=580"],
+        ("sinks", "holes") => &["from=370", "to=430"],
+        ("sinks", "only-in-one-generation") => &["partition=source=codex", "has=table-1796095185707", "lacks=table"],
+        ("sinks", "rows-around-seq") => &["seq=400"],
+        ("sinks", "sessions-in-gap") => &["from=300", "to=420"],
+        ("sinks", "tool-calls") => &["from=380", "to=480"],
+        _ => panic!("say what {query} is asked on {home}"),
+    }
+}
+
+/// The same on a dataset that has neither sessions nor ids nor tools.
+const LOGS: [(&str, &[&str]); 5] = [
+    ("boundary-per-generation", &["at=2026-07-26T12:00:00Z"]),
+    ("holes", &["from=30", "to=70"]),
+    ("out-of-order", &[]),
+    ("rows-around-seq", &["seq=420"]),
+    ("rows-per-day", &[]),
+];
+
+fn queries() -> Vec<String> {
+    let list = run(["query", "--list", "--format", "json"]).exits(0).json();
+    items(&list).iter().map(|query| text(&query["name"]).to_owned()).collect()
+}
+
+fn answer(name: &str, query: &str, params: &[&str]) -> String {
+    let home = home(name);
+    let params = params.iter().flat_map(|param| ["--param", *param]);
+    run(["--home", &home, "--format", "csv", "query", query].into_iter().chain(params)).exits(0).stdout
+}
+
+/// Compares with a snapshot that says what was asked.
+fn assert_snapshot(name: &str, asked: &str, shown: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_description(asked);
+    settings.set_prepend_module_to_snapshot(false);
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(name, shown));
+}
+
+#[test]
+fn every_query_on_three_caches() {
+    for query in queries() {
+        for home in ["neutral", "legacy", "sinks"] {
+            let params = params(home, &query);
+            let asked = format!("query {query} {}", params.join(" "));
+            assert_snapshot(&format!("canned-{query}-{home}"), asked.trim_end(), &answer(home, &query, params));
+        }
+    }
+}
+
+#[test]
+fn queries_that_need_no_session_and_no_id_on_logs() {
+    for (query, more) in LOGS {
+        let names = ["dataset=logs", "partition=source=unknown", "time=timestamp"];
+        let names = names.iter().filter(|name| match **name {
+            "time=timestamp" => query != "holes",
+            "partition=source=unknown" => query != "rows-per-day",
+            _ => true,
+        });
+        let params: Vec<&str> = names.chain(more).copied().collect();
+        let asked = format!("query {query} {}", params.join(" "));
+        assert_snapshot(&format!("canned-{query}-sinks-logs"), &asked, &answer("sinks", query, &params));
+    }
+}
+
+#[test]
+fn a_dataset_without_the_columns_is_an_error_that_names_them() {
+    let sinks = home("sinks");
+    for (query, column) in [("top-sessions", "session_id"), ("duplicate-ids", "part_id")] {
+        let ran = run(["--home", &sinks, "query", query, "--param", "dataset=logs"]).exits(2);
+        assert!(ran.stderr.contains(&format!("No field named {column}")), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn listed_and_shown() {
+    let shown = command().args(["query", "--list"]).env("COLUMNS", "80").output().expect("runs").stdout;
+    assert_snapshot("query-list", "query --list, 80 columns", &String::from_utf8(shown).expect("text"));
+    let shown = run(["query", "holes", "--show"]).exits(0).stdout;
+    assert_snapshot("query-show", "query holes --show", &shown);
+}
+
+#[test]
+fn a_fleet_is_asked_home_by_home() {
+    let (neutral, monotone) = (home("neutral"), home("monotone"));
+    let fleet = ["--home", &neutral, "--home", &monotone, "query", "gap-candidates", "--param", "exported=661"];
+    let fleet = [&fleet[..], &["--param", "watermark=1280", "--format"]].concat();
+    let csv = run([&fleet[..], &["csv"]].concat()).exits(0).stdout;
+    let alone = |home: &str| {
+        let rows = answer(home, "gap-candidates", &["exported=661", "watermark=1280"]);
+        rows.lines().skip(1).map(|row| format!("{home},{row}\n")).collect::<String>()
+    };
+    let header = "home,_partition,boundary_seq,boundary_time,next_seq,rows_at_or_below,suspected_unsent_rows\n";
+    assert_eq!(csv, [header, &alone("neutral"), &alone("monotone")].concat());
+    assert!(csv.contains("\nmonotone,source=claude,719,"), "{csv}");
+
+    let json = run([&fleet[..], &["json"]].concat()).exits(0).json();
+    let found: Vec<[&str; 3]> = items(&json)
+        .iter()
+        .filter(|row| row["_partition"] == "source=claude")
+        .map(|row| [text(&row["home"]), text(&row["boundary_seq"]), text(&row["next_seq"])])
+        .collect();
+    assert_eq!(found, [["neutral", "717", "718"], ["monotone", "719", "721"]]);
+}
+
+#[test]
+fn a_home_that_cannot_answer_does_not_stop_the_others() {
+    let (neutral, sinks) = (home("neutral"), home("sinks"));
+    let args = ["--home", &neutral, "--home", &sinks, "--format", "csv", "query", "rows-per-day"];
+    let args = [&args[..], &["--param", "dataset=logs", "--param", "time=timestamp"]].concat();
+    let ran = run(args).exits(2);
+    assert!(ran.stderr.contains("neutral: parameter `dataset`: there is no dataset `logs`"), "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("home,_partition,day,rows,") && ran.stdout.contains("\nsinks,"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("neutral"), "{}", ran.stdout);
+}
