@@ -107,7 +107,7 @@ fn tidy(page: Vec<u8>) -> Result<String> {
         }
     }
     lines.extend(in_example.then_some(".fi"));
-    Ok(lines.into_iter().map(|line| format!("{line}\n")).collect())
+    Ok(lines.join("\n") + "\n")
 }
 
 /// How the pages choose a straight apostrophe.

@@ -11,7 +11,7 @@ fn params(home: &str, query: &str) -> &'static [&'static str] {
         (_, "duplicate-ids" | "out-of-order" | "rows-per-day") => &[],
         (_, "top-sessions") => &["sessions=5"],
 
-        ("neutral", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
+        ("neutral" | "legacy", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
         ("neutral", "gap-candidates") => &["exported=665", "watermark=1495"],
         ("neutral", "holes") => &["from=700", "to=760"],
         ("neutral", "only-in-one-generation") => {
@@ -21,7 +21,6 @@ fn params(home: &str, query: &str) -> &'static [&'static str] {
         ("neutral", "sessions-in-gap") => &["from=724", "to=1495"],
         ("neutral", "tool-calls") => &["from=700", "to=800"],
 
-        ("legacy", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
         ("legacy", "gap-candidates") => &["exported=210", "watermark=240"],
         ("legacy", "holes") => &["to=60"],
         ("legacy", "only-in-one-generation") => &["partition=source=codex", "has=table-1796095178154", "lacks=table"],
@@ -119,8 +118,9 @@ fn a_fleet_is_asked_home_by_home() {
     let fleet = [&fleet[..], &["--param", "watermark=1280", "--format"]].concat();
     let csv = run([&fleet[..], &["csv"]].concat()).exits(0).stdout;
     let alone = |home: &str| {
-        let rows = answer(home, "gap-candidates", &["exported=661", "watermark=1280"]);
-        rows.lines().skip(1).map(|row| format!("{home},{row}\n")).collect::<String>()
+        let shown = answer(home, "gap-candidates", &["exported=661", "watermark=1280"]);
+        let rows: Vec<String> = shown.lines().skip(1).map(|row| format!("{home},{row}\n")).collect();
+        rows.concat()
     };
     let header = "home,_partition,boundary_seq,boundary_time,next_seq,rows_at_or_below,suspected_unsent_rows\n";
     assert_eq!(csv, [header, &alone("neutral"), &alone("monotone")].concat());

@@ -112,7 +112,9 @@ fn nothing_to_do_needs_only_the_files_that_decide() {
     let kept = text(&items(&kept)[0]["_file"]).rsplit('/').next().expect("a name").to_owned();
     let spoiled: Vec<_> = files(&claude, ".parquet").into_iter().filter(|file| !file.ends_with(&kept)).collect();
     assert!(spoiled.len() > 50, "{}", spoiled.len());
-    spoiled.iter().for_each(|file| spoil(file));
+    for file in &spoiled {
+        spoil(file);
+    }
 
     let sink = [&["plan", "rewind", "--sink", "central", "--reason", "x"][..], &CLAUDE].concat();
     for (point, says) in [
