@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
@@ -140,12 +140,11 @@ impl Dataset {
     fn part(
         self: &Arc<Self>,
         generation: &Arc<Generation>,
-        files: impl FnOnce(&Self, &Generation) -> Vec<ScanFile> + Send + 'static,
+        files: impl Fn(&Self, &Generation) -> Vec<ScanFile> + Send + Sync + 'static,
     ) -> Part {
         let constants = self.constants_of(generation);
         let (dataset, generation) = (Arc::clone(self), Arc::clone(generation));
-        let files = move || files(&dataset, &generation).into_iter().map(Arc::new).collect();
-        Part { constants, files: LazyLock::new(Box::new(files)) }
+        Part::new(constants, move || files(&dataset, &generation).into_iter().map(Arc::new).collect())
     }
 
     /// The union over generations, one row per seq and partition.

@@ -122,12 +122,12 @@ impl Generation {
 
     /// What its newest snapshot says.
     pub(crate) fn snapshot(&self) -> &Snapshot {
-        self.snapshot.get_or_init(|| self.read_newest())
+        made_once(&self.snapshot, || self.read_newest())
     }
 
     /// The data files that its newest snapshot does not reach.
     pub(crate) fn unreferenced(&self) -> &Unreferenced {
-        self.unreferenced.get_or_init(|| self.list_unreferenced())
+        made_once(&self.unreferenced, || self.list_unreferenced())
     }
 
     /// Data files, those that the newest snapshot does not reach included.
@@ -235,6 +235,18 @@ impl Generation {
             }
         }
         problems
+    }
+}
+
+/// The value of a cell, which is made outside of the cell's lock: a thread that works for rayon while it holds a lock may be
+/// given a job that waits for the same lock, and never goes on.
+pub(crate) fn made_once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
+    match cell.get() {
+        Some(value) => value,
+        None => {
+            let made = make();
+            cell.get_or_init(|| made)
+        }
     }
 }
 

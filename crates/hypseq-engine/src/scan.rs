@@ -1,7 +1,8 @@
 //! A table that is a set of data files: columns that the files hold, columns that are constant in each file, and
 //! the position of each row in its file.
 
-use std::sync::{Arc, LazyLock};
+use std::fmt::{self, Debug, Formatter};
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::{RecordBatch, RecordBatchOptions};
@@ -19,6 +20,7 @@ use rayon::prelude::*;
 
 use crate::exec::{Scan, ScanExec};
 use crate::footer::Footers;
+use crate::load::made_once;
 use crate::request::Request;
 use crate::scanfile::ScanFile;
 use crate::schema::arrow_field;
@@ -228,15 +230,31 @@ pub(crate) struct FileTable {
 }
 
 /// The files of one generation.
-#[derive(Debug)]
 pub(crate) struct Part {
     /// The constants that all of them have; none where they differ.
     pub constants: Vec<Option<ScalarValue>>,
-    /// The files, which are found once a scan needs them.
-    pub files: LazyLock<Files, Box<dyn FnOnce() -> Files + Send>>,
+    find: Box<dyn Fn() -> Files + Send + Sync>,
+    files: OnceLock<Files>,
 }
 
 type Files = Vec<Arc<ScanFile>>;
+
+impl Part {
+    /// `find` finds the files, once a scan needs them.
+    pub(crate) fn new(constants: Vec<Option<ScalarValue>>, find: impl Fn() -> Files + Send + Sync + 'static) -> Self {
+        Self { constants, find: Box::new(find), files: OnceLock::new() }
+    }
+
+    fn files(&self) -> &Files {
+        made_once(&self.files, &self.find)
+    }
+}
+
+impl Debug for Part {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part").field("constants", &self.constants).finish_non_exhaustive()
+    }
+}
 
 #[async_trait]
 impl TableProvider for FileTable {
@@ -256,7 +274,7 @@ impl TableProvider for FileTable {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let needed = self.layout.needed(self.parts.iter().collect(), |part| &part.constants, filters, session)?;
-        let files: Vec<_> = needed.into_par_iter().flat_map_iter(|part| part.files.iter().cloned()).collect();
+        let files: Vec<_> = needed.into_par_iter().flat_map_iter(|part| part.files().iter().cloned()).collect();
         self.layout.scan(files, session, projection, filters, limit)
     }
 

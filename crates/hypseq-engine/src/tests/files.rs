@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, StringViewArray};
 use datafusion::arrow::compute::filter_record_batch;
@@ -96,7 +96,7 @@ impl Generated {
         }
         let tables = [(LIVE, false), (RAW, true)].map(|(schema, is_raw)| {
             let files: Vec<_> = self.files.iter().flat_map(|file| file.scan_files(is_raw)).map(Arc::new).collect();
-            let part = Part { constants: vec![None; 3], files: LazyLock::new(Box::new(move || files)) };
+            let part = Part::new(vec![None; 3], move || files.clone());
             let table = FileTable { layout: Layout::new(columns(), Arc::clone(&footers)), parts: vec![part] };
             (schema, BTreeMap::from([("t".to_owned(), Arc::new(table) as Arc<dyn TableProvider>)]))
         });

@@ -1,11 +1,12 @@
 //! Schema `cache`.
 
 use std::fs;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::CORPORA;
-use super::answers::{copy, corpus, home, open, rows, value};
+use super::answers::{RUNTIME, copy, corpus, home, open, rows, value};
 
 fn expected(name: &str) -> Value {
     let text = fs::read_to_string(home("expected").join(format!("{name}.expected.json"))).unwrap();
@@ -249,4 +250,20 @@ fn every_seq_is_somewhere_once_per_partition() {
         "generation": "table-1796095185684", "deleted": false,
     }]);
     assert_eq!(json!(found), wanted);
+}
+
+/// A thread that worked for rayon while it held a generation's lock could be given a job that waited for the same lock.
+#[test]
+fn tables_that_read_the_same_manifests_at_once_do_not_wait_for_each_other() {
+    let sql =
+        "SELECT count(*) FROM cache.data_files d JOIN cache.delete_files x USING (generation), cache.generations g
+               JOIN cache.data_files e ON e.generation = g.generation, (SELECT 1 FROM raw.logs LIMIT 1)";
+    for _ in 0..40 {
+        let engine = corpus("sinks");
+        let counted = RUNTIME.block_on(async {
+            let counting = async { engine.query(sql).await?.collect().await };
+            tokio::time::timeout(Duration::from_secs(60), counting).await
+        });
+        counted.expect("it ends").unwrap();
+    }
 }
