@@ -1,30 +1,33 @@
 -- name: holes
--- purpose: ranges of seqs that no generation of a partition has, and which of its dataset's partitions have them
--- param: dataset DATASET = ai_gateway_messages  the dataset
+-- purpose: ranges of seqs that no generation of a partition has, and who has them instead
+-- param: dataset TEXT = ai_gateway_messages  the dataset
 -- param: partition TEXT = source=claude  the partition's path
 -- param: from BIGINT = 1  first seq
 -- param: to BIGINT  last seq
 WITH seqs AS (
-  SELECT _hyp_ingest_seq AS seq, nullif(_partition, $partition) AS elsewhere
-  FROM complete.{dataset}
-  WHERE _hyp_ingest_seq BETWEEN $from AND $to
+  SELECT seq, CASE WHEN dataset <> $dataset OR partition <> $partition THEN concat(dataset, ' ', partition) END AS owner
+  FROM cache.seqs
+  WHERE seq BETWEEN $from AND $to
   UNION ALL SELECT $from - 1, NULL
 ),
 others AS (
-  SELECT elsewhere, before
-  FROM (SELECT *, max(CASE WHEN elsewhere IS NULL THEN seq END) OVER (ORDER BY seq) AS before FROM seqs)
-  WHERE elsewhere IS NOT NULL
+  SELECT owner, before
+  FROM (SELECT *, max(CASE WHEN owner IS NULL THEN seq END) OVER (ORDER BY seq) AS before FROM seqs)
+  WHERE owner IS NOT NULL
 ),
 holes AS (
-  SELECT before, coalesce(after - 1, $to) AS last
-  FROM (SELECT seq AS before, lead(seq) OVER (ORDER BY seq) AS after FROM seqs WHERE elsewhere IS NULL)
+  SELECT before, coalesce(after - 1, $to) AS last, (SELECT min(next_seq) FROM cache.allocator) AS next
+  FROM (SELECT seq AS before, lead(seq) OVER (ORDER BY seq) AS after FROM seqs WHERE owner IS NULL)
+),
+counted AS (
+  SELECT h.before + 1 AS from_seq, h.last AS to_seq, h.last - h.before AS seqs, count(o.owner) AS elsewhere,
+         greatest(h.last - greatest(h.before, h.next - 1), 0) AS unallocated,
+         string_agg(DISTINCT o.owner, ', ') AS owners
+  FROM holes h LEFT JOIN others o ON o.before = h.before
+  WHERE h.last > h.before
+  GROUP BY h.before, h.last, h.next
 )
--- One counter numbers the rows of all datasets: what is not in this dataset may be in another.
-SELECT h.before + 1 AS from_seq, h.last AS to_seq, h.last - h.before AS seqs,
-       count(o.elsewhere) AS in_other_partitions,
-       h.last - h.before - count(o.elsewhere) AS not_in_dataset,
-       string_agg(DISTINCT o.elsewhere, ', ') AS partitions
-FROM holes h LEFT JOIN others o ON o.before = h.before
-WHERE h.last > h.before
-GROUP BY h.before, h.last
+-- What is neither is gone with every generation that had it, or was lost in a crash.
+SELECT from_seq, to_seq, seqs, elsewhere, unallocated, seqs - elsewhere - coalesce(unallocated, 0) AS unknown, owners
+FROM counted
 ORDER BY from_seq

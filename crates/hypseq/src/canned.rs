@@ -8,8 +8,8 @@
 //! SELECT … FROM complete.{dataset} WHERE _hyp_ingest_seq >= $seq
 //! ```
 //!
-//! The name is the file's, and may be left out. A `$name` is bound as a value. A `{name}` is a DATASET or a COLUMN: a name that must exist in the cache, put into the
-//! text as a quoted identifier.
+//! The name is the file's, and may be left out. A `$name` is bound as a value. A `{name}` is a DATASET or a COLUMN: a name
+//! that must exist in the cache, put into the text as a quoted identifier.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,12 +29,17 @@ const BUILT_IN: &[(&str, &str)] = built_in![
     "boundary-per-generation",
     "duplicate-ids",
     "gap-candidates",
+    "generations",
     "holes",
+    "no-longer-visible",
     "only-in-one-generation",
     "out-of-order",
     "rows-around-seq",
     "rows-per-day",
     "sessions-in-gap",
+    "sink-lag",
+    "spooled",
+    "straddling-files",
     "tool-calls",
     "top-sessions",
 ];
@@ -141,6 +146,7 @@ impl Canned {
                     }
                     let quoted = format!("\"{}\"", name.replace('"', "\"\""));
                     bound.sql = bound.sql.replace(&format!("{{{}}}", param.name), &quoted);
+                    bound.values.push((param.name.clone(), ScalarValue::Utf8(Some(name))));
                 }
             }
         }

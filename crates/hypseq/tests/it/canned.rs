@@ -8,7 +8,8 @@ use crate::support::{command, home, items, run, text};
 /// A query's parameters on a home.
 fn params(home: &str, query: &str) -> &'static [&'static str] {
     match (home, query) {
-        (_, "duplicate-ids" | "out-of-order" | "rows-per-day") => &[],
+        (_, "duplicate-ids" | "generations" | "out-of-order" | "rows-per-day" | "sink-lag" | "spooled") => &[],
+        (_, "no-longer-visible") => &[],
         (_, "top-sessions") => &["sessions=5"],
 
         ("neutral" | "legacy", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
@@ -19,6 +20,7 @@ fn params(home: &str, query: &str) -> &'static [&'static str] {
         }
         ("neutral", "rows-around-seq") => &["seq=722"],
         ("neutral", "sessions-in-gap") => &["from=724", "to=1495"],
+        ("neutral", "straddling-files") => &["at=2026-07-28T10:00:00Z"],
         ("neutral", "tool-calls") => &["from=700", "to=800"],
 
         ("legacy", "gap-candidates") => &["exported=210", "watermark=240"],
@@ -26,6 +28,7 @@ fn params(home: &str, query: &str) -> &'static [&'static str] {
         ("legacy", "only-in-one-generation") => &["partition=source=codex", "has=table-1796095178154", "lacks=table"],
         ("legacy", "rows-around-seq") => &["seq=120"],
         ("legacy", "sessions-in-gap") => &["from=1", "to=120"],
+        ("legacy", "straddling-files") => &["at=2026-07-27T06:10:00Z"],
         ("legacy", "tool-calls") => &["from=1", "to=60"],
 
         ("sinks", "boundary-per-generation") => &["at=2026-07-26T12:00:00Z"],
@@ -34,18 +37,23 @@ fn params(home: &str, query: &str) -> &'static [&'static str] {
         ("sinks", "only-in-one-generation") => &["partition=source=codex", "has=table-1796095185707", "lacks=table"],
         ("sinks", "rows-around-seq") => &["seq=400"],
         ("sinks", "sessions-in-gap") => &["from=300", "to=420"],
+        ("sinks", "straddling-files") => &["at=2026-07-20T06:10:00Z"],
         ("sinks", "tool-calls") => &["from=380", "to=480"],
         _ => panic!("say what {query} is asked on {home}"),
     }
 }
 
 /// The same on a dataset that has neither sessions nor ids nor tools.
-const LOGS: [(&str, &[&str]); 5] = [
+const LOGS: [(&str, &[&str]); 9] = [
     ("boundary-per-generation", &["at=2026-07-26T12:00:00Z"]),
     ("holes", &["from=30", "to=70"]),
+    ("no-longer-visible", &[]),
     ("out-of-order", &[]),
     ("rows-around-seq", &["seq=420"]),
     ("rows-per-day", &[]),
+    ("sink-lag", &[]),
+    ("spooled", &[]),
+    ("straddling-files", &["at=2026-07-22T00:00:00Z"]),
 ];
 
 fn queries() -> Vec<String> {
@@ -84,8 +92,8 @@ fn queries_that_need_no_session_and_no_id_on_logs() {
     for (query, more) in LOGS {
         let names = ["dataset=logs", "partition=source=unknown", "time=timestamp"];
         let names = names.iter().filter(|name| match **name {
-            "time=timestamp" => query != "holes",
-            "partition=source=unknown" => query != "rows-per-day",
+            "time=timestamp" => !matches!(query, "holes" | "straddling-files"),
+            "partition=source=unknown" => !matches!(query, "rows-per-day" | "sink-lag" | "spooled"),
             _ => true,
         });
         let params: Vec<&str> = names.chain(more).copied().collect();

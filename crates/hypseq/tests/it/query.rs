@@ -71,7 +71,7 @@ fn only_in_one_generation() {
 #[test]
 fn listed_and_shown() {
     let list = run(["query", "--list", "--format", "json"]).exits(0).json();
-    assert_eq!(items(&list).len(), 11);
+    assert_eq!(items(&list).len(), 16);
     let shown = run(["query", "rows-per-day", "--show"]).exits(0).stdout;
     assert!(shown.starts_with("-- name: rows-per-day\n-- purpose: rows per day"), "{shown}");
     let seq = &by(&list, "name", "rows-around-seq")["params"][3];
