@@ -164,6 +164,16 @@ impl Printer {
         format!("{}\n", textwrap::fill(text, options))
     }
 
+    /// As this one, but for a file: without colour, and lines as long as they need to be.
+    pub fn to_file(self, format: Format) -> Self {
+        Self { format, width: None, color: false, ..self }
+    }
+
+    /// Text that goes to stdout and is not the matter itself.
+    pub fn faint(&self, text: &str) -> String {
+        paint(self.color, "2", text)
+    }
+
     /// Emphasis in text that goes to stdout.
     pub fn strong(&self, text: &str) -> String {
         paint(self.color, "1", text)

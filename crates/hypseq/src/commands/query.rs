@@ -2,13 +2,14 @@
 
 use anyhow::{Result, bail};
 use hypseq_cache::Home;
-use hypseq_engine::{Engine, Rows};
+use hypseq_engine::Engine;
 use serde_json::{Value, json};
 
 use crate::batches;
-use crate::canned::{self, Canned, Kind};
+use crate::canned::{self, Bound, Canned, Kind};
 use crate::cli::{Global, Query};
 use crate::commands::sql;
+use crate::executor;
 use crate::exit::ExitStatus;
 use crate::fleet;
 use crate::grid::Grid;
@@ -34,7 +35,8 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     if let [Ok(home)] = homes.as_slice() {
         return runtime.block_on(async {
             let (engine, status) = sql::open(std::slice::from_ref(home), printer).await?;
-            batches::print(start(&engine, query, &args.params).await?, printer).await?;
+            let bound = bound(&engine, query, &args.params).await?;
+            executor::print_all(engine.query_with_params(&bound.sql, bound.values), printer).await?;
             Ok(sql::finish(engine, status, printer))
         });
     }
@@ -47,16 +49,16 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     Ok(status)
 }
 
-async fn start(engine: &Engine, query: &Canned, params: &[String]) -> Result<Rows> {
+async fn bound(engine: &Engine, query: &Canned, params: &[String]) -> Result<Bound> {
     let names = Names::read(engine).await?;
-    let bound = query.bind(params, |kind, name| names.has(kind, name))?;
-    Ok(engine.query_with_params(&bound.sql, bound.values).await?)
+    query.bind(params, |kind, name| names.has(kind, name))
 }
 
 /// The whole answer of one home.
 async fn answer(home: &Home, query: &Canned, params: &[String], printer: &Printer) -> Result<Answer> {
     let (engine, status) = sql::open(std::slice::from_ref(home), printer).await?;
-    let rows = start(&engine, query, params).await?;
+    let bound = bound(&engine, query, params).await?;
+    let rows = engine.query_with_params(&bound.sql, bound.values).await?;
     let fields = rows.schema();
     let headers = fields.fields().iter().map(|field| {
         let right = if field.data_type().is_numeric() { ">" } else { "" };
@@ -140,8 +142,9 @@ impl Report for FleetAnswer<'_> {
     }
 }
 
-struct List<'a> {
-    queries: &'a [Canned],
+/// Queries with their purpose and parameters.
+pub struct List<'a> {
+    pub queries: &'a [Canned],
 }
 
 impl Report for List<'_> {

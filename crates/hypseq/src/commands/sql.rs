@@ -1,4 +1,4 @@
-//! `sql`: statements from options, files or stdin, all through one executor.
+//! `sql`: statements from options, files or stdin, all through one executor; or a shell.
 
 use std::io::{self, IsTerminal, Read};
 
@@ -6,12 +6,13 @@ use anyhow::{Context, Result, bail};
 use hypseq_cache::{Home, Problem, Severity};
 use hypseq_engine::{Engine, EngineOptions};
 
-use crate::batches;
 use crate::cli::{Global, Sql};
+use crate::executor;
 use crate::exit::ExitStatus;
 use crate::fleet;
 use crate::printer::Printer;
 use crate::select;
+use crate::shell;
 
 pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus> {
     let homes = select::homes(global)?;
@@ -20,6 +21,12 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
         let (homes, opened) = fleet::opened(&homes, printer)?;
         let homes: Vec<Home> = homes.into_iter().cloned().collect();
         let (engine, status) = open(&homes, printer).await?;
+        let Some(scripts) = scripts else {
+            shell::run(&engine, &homes, printer).await?;
+            // Whoever has read what was printed knows what could not be told.
+            std::mem::forget(engine);
+            return Ok(ExitStatus::Yes);
+        };
         let mut statements = Vec::new();
         for script in &scripts {
             statements.extend(engine.parse(script)?);
@@ -28,26 +35,27 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
             bail!("no statement was given\n  hint: give one with -c, a file with -f, or pipe one in");
         }
         for statement in &statements {
-            batches::print(engine.execute(statement).await?, printer).await?;
+            executor::print_all(engine.execute(statement), printer).await?;
         }
         Ok(finish(engine, status, printer).max(opened))
     })
 }
 
-fn scripts(args: &Sql) -> Result<Vec<String>> {
+/// The statements that were given; none where they are yet to be typed.
+fn scripts(args: &Sql) -> Result<Option<Vec<String>>> {
     let mut scripts = args.commands.clone();
     for file in &args.files {
         scripts.push(std::fs::read_to_string(file).with_context(|| format!("cannot read `{}`", file.display()))?);
     }
     if scripts.is_empty() {
         if io::stdin().is_terminal() {
-            bail!("no statement was given\n  hint: give one with -c, a file with -f, or pipe one in");
+            return Ok(None);
         }
         let mut script = String::new();
         io::stdin().read_to_string(&mut script).context("stdin is not text")?;
         scripts.push(script);
     }
-    Ok(scripts)
+    Ok(Some(scripts))
 }
 
 /// Opens the engine. Rows that could not be read make the status say that the answer is not whole; a partition whose

@@ -15,10 +15,14 @@ mod plan_bounds;
 mod plan_life;
 mod plan_refusals;
 mod plan_watch;
+#[cfg(unix)]
+mod pty;
 mod query;
 #[cfg(unix)]
 mod race;
 mod read_only;
 mod readme;
+#[cfg(unix)]
+mod shell;
 mod support;
 mod verify;

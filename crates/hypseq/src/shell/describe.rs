@@ -1,0 +1,67 @@
+//! `\d`: the tables, or the columns of one.
+
+use anyhow::{Result, bail};
+use serde_json::{Value, json};
+
+use super::names::{Names, Table};
+use crate::grid::Grid;
+use crate::printer::{Printer, Report};
+
+/// Prints all tables, datasets first, or the columns of the one that is named.
+pub fn describe(names: &Names, table: Option<&str>, printer: &Printer) -> Result<()> {
+    let Some(name) = table else {
+        let mut tables: Vec<&Table> = names.tables.iter().collect();
+        tables.sort_by_key(|table| table.kind);
+        return printer.report(&Tables(tables));
+    };
+    let unquoted = name.replace('"', "");
+    let Some(table) = names.table(&unquoted) else {
+        bail!(
+            "there is no table `{name}`\n  hint: \\d lists all tables; a schema other than live is named, as in raw.{unquoted}"
+        );
+    };
+    printer.report(&Columns(table))
+}
+
+struct Tables<'a>(Vec<&'a Table>);
+
+struct Columns<'a>(&'a Table);
+
+impl Report for Tables<'_> {
+    fn json(&self) -> Value {
+        let table = |t: &&Table| json!({ "schema": t.schema, "table": t.name, "kind": t.kind.label(), "columns": t.columns.len() });
+        Value::Array(self.0.iter().map(table).collect())
+    }
+
+    fn text(&self, printer: &Printer) -> String {
+        self.grid().aligned(0, printer.width)
+    }
+
+    fn grid(&self) -> Grid {
+        let mut grid = Grid::new(&["schema", "table", "kind", ">columns"]);
+        for table in &self.0 {
+            let columns = table.columns.len().to_string();
+            grid.row([table.schema.as_str(), &table.name, table.kind.label(), &columns]);
+        }
+        grid
+    }
+}
+
+impl Report for Columns<'_> {
+    fn json(&self) -> Value {
+        let columns = self.0.columns.iter().map(|c| json!({ "column": c.name, "type": c.data_type }));
+        Value::Array(columns.collect())
+    }
+
+    fn text(&self, printer: &Printer) -> String {
+        self.grid().aligned(0, printer.width)
+    }
+
+    fn grid(&self) -> Grid {
+        let mut grid = Grid::new(&["column", "type"]);
+        for column in &self.0.columns {
+            grid.row([column.name.as_str(), &column.data_type]);
+        }
+        grid
+    }
+}

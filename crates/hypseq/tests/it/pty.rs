@@ -1,0 +1,110 @@
+//! The program on a terminal of its own, whose screen can be read.
+
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+
+/// How long a slow machine may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    screen: Arc<Screen>,
+    /// The terminal is there as long as this is.
+    _master: Box<dyn MasterPty + Send>,
+}
+
+struct Screen {
+    parser: Mutex<vt100::Parser>,
+    changed: Condvar,
+}
+
+impl Terminal {
+    /// Starts the program on a terminal of 80 columns and 24 lines, its state in a folder.
+    pub fn start(args: &[&str], state: &Path) -> Self {
+        Self::start_with(args, state, (80, 24))
+    }
+
+    pub fn start_with(args: &[&str], state: &Path, (cols, rows): (u16, u16)) -> Self {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).expect("a terminal");
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hypseq"));
+        command.args(args);
+        command.cwd(state);
+        command.env_remove("HYP_HOME");
+        command.env("NO_COLOR", "1");
+        command.env("TERM", "xterm-256color");
+        command.env("XDG_STATE_HOME", state);
+        let child = pair.slave.spawn_command(command).expect("the program starts");
+        let mut output = pair.master.try_clone_reader().expect("its output");
+        let keys = pair.master.take_writer().expect("its keyboard");
+        let screen = Arc::new(Screen { parser: Mutex::new(vt100::Parser::new(rows, cols, 0)), changed: Condvar::new() });
+        let shown = Arc::clone(&screen);
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // Ends with an error when the program does.
+            while let Ok(read @ 1..) = output.read(&mut bytes) {
+                shown.parser.lock().expect("the screen").process(&bytes[..read]);
+                shown.changed.notify_all();
+            }
+        });
+        Self { child, keys, screen, _master: pair.master }
+    }
+
+    /// Presses keys.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).expect("keys");
+        self.keys.flush().expect("keys");
+    }
+
+    /// Types a line, and waits for the prompt behind what it makes appear.
+    pub fn enter(&mut self, line: &str) -> String {
+        self.press(&format!("{line}\r"));
+        self.wait_for("the prompt", |screen| screen.ends_with("hyp>") && screen.contains(line))
+    }
+
+    /// Waits until the screen shows a text, and returns what it shows then.
+    pub fn sees(&self, text: &str) -> String {
+        self.wait_for(text, |screen| screen.contains(text))
+    }
+
+    /// Waits until the screen is as it should be; blanks at the ends of lines and of the screen do not count.
+    pub fn wait_for(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut parser = self.screen.parser.lock().expect("the screen");
+        loop {
+            let lines: Vec<String> = parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
+            let shown = lines.join("\n").trim_end().to_owned();
+            if wanted(&shown) {
+                return shown;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "waited in vain for {what}; the screen shows:\n{shown}");
+            parser = self.screen.changed.wait_timeout(parser, left).expect("the screen").0;
+        }
+    }
+
+    /// Waits until the program ends; its exit status.
+    pub fn ends(mut self) -> u32 {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a status") {
+                return status.exit_code();
+            }
+            assert!(Instant::now() < deadline, "the program does not end");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // It has ended already where the test has waited for that.
+        let _ = self.child.kill();
+    }
+}
