@@ -14,7 +14,7 @@ use crate::time::show;
 
 /// A cell as text: times in UTC with milliseconds and a `Z`; none for null.
 pub fn text(array: &ArrayRef, row: usize) -> Result<Option<String>> {
-    if array.is_null(row) {
+    if is_null(array, row) {
         return Ok(None);
     }
     if let Some(micros) = micros(array, row) {
@@ -24,6 +24,11 @@ pub fn text(array: &ArrayRef, row: usize) -> Result<Option<String>> {
     let formatter = ArrayFormatter::try_new(array.as_ref(), &options)?;
     let value = formatter.value(row).try_to_string().context("a value cannot be shown")?;
     Ok(Some(value))
+}
+
+/// Whether a value is null; an array of nothing but nulls, as of `SELECT NULL`, does not say so of each.
+pub fn is_null(array: &ArrayRef, row: usize) -> bool {
+    array.is_null(row) || array.data_type() == &DataType::Null
 }
 
 /// A timestamp in microseconds; none for other types.

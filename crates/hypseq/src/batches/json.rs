@@ -10,7 +10,7 @@ use arrow::datatypes::{
 };
 use serde_json::{Value, json};
 
-use super::cell::text;
+use super::cell::{is_null, text};
 use super::{Room, Source, each_line};
 
 /// One document: an array of objects.
@@ -59,7 +59,7 @@ fn is_json(field: &Field) -> bool {
 }
 
 fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
-    if array.is_null(row) {
+    if is_null(array, row) {
         return Ok(Value::Null);
     }
     macro_rules! number {

@@ -20,7 +20,7 @@ pub struct Names {
     pub tables: Vec<Table>,
     pub functions: Vec<String>,
     /// Tables of the caches; what is there beside them, the session has added.
-    own: HashSet<(String, String)>,
+    pub own: HashSet<(String, String)>,
 }
 
 /// A table with its columns in order.

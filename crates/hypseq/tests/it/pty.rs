@@ -20,8 +20,28 @@ pub struct Terminal {
 }
 
 struct Screen {
-    parser: Mutex<vt100::Parser>,
+    shown: Mutex<Shown>,
     changed: Condvar,
+}
+
+struct Shown {
+    parser: vt100::Parser,
+    /// All that was written to it.
+    written: Vec<u8>,
+}
+
+impl Shown {
+    /// Lines without the blanks at their ends.
+    fn text(&self) -> String {
+        let contents = self.parser.screen().contents();
+        let lines: Vec<&str> = contents.lines().map(str::trim_end).collect();
+        lines.join("\n").trim_end().to_owned()
+    }
+
+    /// How often the program has begun to read a line: it then asks for brackets around what is pasted.
+    fn prompts(&self) -> usize {
+        self.written.windows(8).filter(|bytes| *bytes == b"\x1b[?2004h").count()
+    }
 }
 
 impl Terminal {
@@ -43,14 +63,17 @@ impl Terminal {
         let child = pair.slave.spawn_command(command).expect("the program starts");
         let mut output = pair.master.try_clone_reader().expect("its output");
         let keys = pair.master.take_writer().expect("its keyboard");
-        let screen = Arc::new(Screen { parser: Mutex::new(vt100::Parser::new(rows, cols, 0)), changed: Condvar::new() });
-        let shown = Arc::clone(&screen);
+        let shown = Shown { parser: vt100::Parser::new(rows, cols, 0), written: Vec::new() };
+        let screen = Arc::new(Screen { shown: Mutex::new(shown), changed: Condvar::new() });
+        let writing = Arc::clone(&screen);
         thread::spawn(move || {
             let mut bytes = [0; 4096];
             // Ends with an error when the program does.
             while let Ok(read @ 1..) = output.read(&mut bytes) {
-                shown.parser.lock().expect("the screen").process(&bytes[..read]);
-                shown.changed.notify_all();
+                let mut shown = writing.shown.lock().expect("the screen");
+                shown.parser.process(&bytes[..read]);
+                shown.written.extend_from_slice(&bytes[..read]);
+                writing.changed.notify_all();
             }
         });
         Self { child, keys, screen, _master: pair.master }
@@ -62,31 +85,37 @@ impl Terminal {
         self.keys.flush().expect("keys");
     }
 
-    /// Types a line, and waits for the prompt behind what it makes appear.
+    /// Types a line, waits for the next prompt, and returns what the screen shows then.
     pub fn enter(&mut self, line: &str) -> String {
-        self.press(&format!("{line}\r"));
-        self.wait_for("the prompt", |screen| screen.ends_with("hyp>") && screen.contains(line))
+        self.press_until_prompt(&format!("{line}\r"))
+    }
+
+    /// Presses keys, waits for the next prompt, and returns what the screen shows then.
+    pub fn press_until_prompt(&mut self, keys: &str) -> String {
+        let before = self.screen.shown.lock().expect("the screen").prompts();
+        self.press(keys);
+        self.wait("the next prompt", |shown| shown.prompts() > before && shown.text().ends_with("hyp>"))
     }
 
     /// Waits until the screen shows a text, and returns what it shows then.
     pub fn sees(&self, text: &str) -> String {
-        self.wait_for(text, |screen| screen.contains(text))
+        self.wait(text, |shown| shown.text().contains(text))
     }
 
-    /// Waits until the screen is as it should be; blanks at the ends of lines and of the screen do not count.
-    pub fn wait_for(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    /// Waits until the screen ends with a text, blanks aside, and returns what it shows then.
+    pub fn ends_with(&self, text: &str) -> String {
+        self.wait(text, |shown| shown.text().ends_with(text))
+    }
+
+    fn wait(&self, what: &str, wanted: impl Fn(&Shown) -> bool) -> String {
         let deadline = Instant::now() + PATIENCE;
-        let mut parser = self.screen.parser.lock().expect("the screen");
-        loop {
-            let lines: Vec<String> = parser.screen().contents().lines().map(|line| line.trim_end().to_owned()).collect();
-            let shown = lines.join("\n").trim_end().to_owned();
-            if wanted(&shown) {
-                return shown;
-            }
+        let mut shown = self.screen.shown.lock().expect("the screen");
+        while !wanted(&shown) {
             let left = deadline.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "waited in vain for {what}; the screen shows:\n{shown}");
-            parser = self.screen.changed.wait_timeout(parser, left).expect("the screen").0;
+            assert!(!left.is_zero(), "waited in vain for {what:?}; the screen shows:\n{}", shown.text());
+            shown = self.screen.changed.wait_timeout(shown, left).expect("the screen").0;
         }
+        shown.text()
     }
 
     /// Waits until the program ends; its exit status.
