@@ -39,6 +39,7 @@ mod sentence;
 mod shell;
 mod sizing;
 mod survey;
+mod syntax;
 mod time;
 mod watcher;
 mod watermarks;

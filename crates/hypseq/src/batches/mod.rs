@@ -98,7 +98,7 @@ fn footer(shown: Shown, cut: bool, style: &Style) -> String {
     }
     if cut {
         let whole = if style.shell { "\\x on" } else { "--format ndjson" };
-        text = format!("{text}; values that end in … are cut, {whole} shows them whole");
+        text = format!("{text}; {whole} shows what … cuts");
     }
     text
 }

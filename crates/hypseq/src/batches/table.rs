@@ -53,8 +53,11 @@ pub async fn write(source: &mut Source<'_>, room: &mut Room, style: &Style, out:
         return Ok(false);
     }
     // Forced side by side, lines run over the margin.
-    let widths = fitting.unwrap_or_else(|| widths.iter().map(|w| if *w > LONG { FLOOR } else { *w }).collect());
-    let mut columns = Columns { style, right: right(schema.fields()), widths, cut: false };
+    let fitting = fitting.unwrap_or_else(|| widths.iter().map(|w| if *w > LONG { FLOOR } else { *w }).collect());
+    // Rows beyond those that were looked at may have longer values.
+    let most = |(natural, fitting): (&usize, &usize)| if *natural > LONG { *fitting } else { LONG };
+    let most = style.printer.width.map(|_| widths.iter().zip(&fitting).map(most).collect());
+    let mut columns = Columns { style, right: right(schema.fields()), widths: fitting, most, cut: false };
     columns.header(&names, out)?;
     let rows = source.each(|batch, row| {
         if !room.take(1) {
@@ -97,6 +100,8 @@ struct Columns<'a> {
     style: &'a Style,
     right: Vec<bool>,
     widths: Vec<usize>,
+    /// Where each column's values are cut, if they are.
+    most: Option<Vec<usize>>,
     cut: bool,
 }
 
@@ -121,7 +126,7 @@ impl Columns<'_> {
                 continue;
             };
             let cell = on_one_line(&cell);
-            match self.style.printer.width.and_then(|_| cut(&cell, self.widths[index].max(FLOOR), LONG)) {
+            match self.most.as_ref().and_then(|most| cut(&cell, most[index])) {
                 Some(cut) => {
                     self.cut = true;
                     line.push_str(&self.pad(index, &cut, cut.clone()));
@@ -140,10 +145,9 @@ impl Columns<'_> {
     }
 }
 
-/// The beginning of text that is wider than `width`; none where it is not, or is not long.
-fn cut(text: &str, width: usize, long: usize) -> Option<String> {
-    let natural = text.width();
-    if natural <= width || natural <= long {
+/// The beginning of text that is wider than `width`; none where it is not.
+fn cut(text: &str, width: usize) -> Option<String> {
+    if text.width() <= width {
         return None;
     }
     let mut kept = String::new();
@@ -237,10 +241,9 @@ mod tests {
 
     #[test]
     fn cut_text_has_the_width_and_says_so() {
-        assert_eq!(cut("abcdef", 4, 5).as_deref(), Some("abc…"));
-        assert_eq!(cut("漢字漢字", 4, 5).as_deref(), Some("漢…"));
-        assert_eq!(cut("abcd", 4, 3), None);
-        assert_eq!(cut("abcdef", 4, 6), None);
+        assert_eq!(cut("abcdef", 4).as_deref(), Some("abc…"));
+        assert_eq!(cut("漢字漢字", 4).as_deref(), Some("漢…"));
+        assert_eq!(cut("abcd", 4), None);
     }
 
     #[test]

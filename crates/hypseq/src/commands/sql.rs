@@ -13,6 +13,7 @@ use crate::fleet;
 use crate::printer::Printer;
 use crate::select;
 use crate::shell;
+use crate::syntax::pointed;
 
 pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus> {
     let homes = select::homes(global)?;
@@ -29,7 +30,7 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
         };
         let mut statements = Vec::new();
         for script in &scripts {
-            statements.extend(engine.parse(script)?);
+            statements.extend(engine.parse(script).map_err(|error| pointed(error.into(), script))?);
         }
         if statements.is_empty() {
             bail!("no statement was given\n  hint: give one with -c, a file with -f, or pipe one in");

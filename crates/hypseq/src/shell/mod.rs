@@ -33,6 +33,7 @@ use crate::grid::Grid;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
 use crate::sentence::count;
+use crate::syntax::pointed;
 
 use self::command::{COMMANDS, Command, Rows, Setting};
 use self::complete::Complete;
@@ -194,8 +195,9 @@ impl<'a> Shell<'a> {
             }
             Command::Include(file) => {
                 let script = fs::read_to_string(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
-                for statement in self.engine.parse(&script).with_context(|| format!("`{}`", file.display()))? {
-                    let engine = self.engine;
+                let engine = self.engine;
+                let statements = engine.parse(&script).map_err(|error| pointed(error.into(), &script));
+                for statement in statements.with_context(|| format!("`{}`", file.display()))? {
                     let ended = self.execute(engine.execute(&statement), None).await?;
                     if ended.is_break() {
                         return Ok(ended);
@@ -252,7 +254,7 @@ impl<'a> Shell<'a> {
     async fn statement(&mut self, (sql, values): Bound, file: Option<&Path>) -> Result<ControlFlow<Ended>> {
         self.last = Some((sql.clone(), values.clone()));
         let engine = self.engine;
-        self.execute(engine.query_with_params(&sql, values), file).await
+        self.execute(engine.query_with_params(&sql, values), file).await.map_err(|error| pointed(error, &sql))
     }
 
     async fn execute(
@@ -378,10 +380,8 @@ fn banner(homes: &[Home], names: &Names) -> String {
         [home] => home.root().display().to_string(),
         homes => count(homes.len() as u64, "home"),
     };
-    format!(
-        "{place}: {}. Statements end with `;`, \\? lists the commands, \\q ends.",
-        count(datasets as u64, "dataset")
-    )
+    let datasets = count(datasets as u64, "dataset");
+    format!("{place}: {datasets}\nStatements end with `;`. \\? lists the commands, \\q ends the shell.")
 }
 
 fn help(width: Option<usize>) -> String {

@@ -50,10 +50,15 @@ impl Terminal {
         Self::start_with(args, state, (80, 24))
     }
 
-    pub fn start_with(args: &[&str], state: &Path, (cols, rows): (u16, u16)) -> Self {
+    pub fn start_with(args: &[&str], state: &Path, size: (u16, u16)) -> Self {
+        Self::start_program(env!("CARGO_BIN_EXE_hypseq"), args, state, size)
+    }
+
+    /// Starts any program so.
+    pub fn start_program(program: &str, args: &[&str], state: &Path, (cols, rows): (u16, u16)) -> Self {
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a terminal");
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_hypseq"));
+        let mut command = CommandBuilder::new(program);
         command.args(args);
         command.cwd(state);
         command.env_remove("HYP_HOME");
