@@ -81,7 +81,9 @@ pub async fn print(mut source: Source<'_>, style: &Style, out: &mut impl Write) 
         Format::Table => cut = table::write(&mut source, &mut room, style, out).await?,
     }
     out.flush()?;
+    let counting = (style.limit != Limit::All).then(|| style.printer.progress("counting the other rows"));
     let of = source.count().await?;
+    drop(counting);
     let shown = Shown { rows: room.rows, of, cancelled: source.is_cancelled() };
     if style.printer.format == Format::Table && !source.schema().fields().is_empty() && !shown.cancelled {
         writeln!(out, "({})", footer(shown, cut, style))?;

@@ -3,7 +3,8 @@
 //! Columns stand side by side where they fit the terminal. Where they do not, only long ones (wider than [`LONG`]) give
 //! way: they share what the others leave, and their values are cut, with a `…` at the end; so ids, times and numbers are
 //! always whole. Where that would leave a long column less than [`FLOOR`], there is one column per line, and values wrap
-//! below themselves. Where there is no terminal, lines are as long as they need to be.
+//! below themselves. So there is for the plans of EXPLAIN, which have lines of their own. Where there is no terminal,
+//! lines are as long as they need to be.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -42,11 +43,14 @@ pub async fn write(source: &mut Source<'_>, room: &mut Room, style: &Style, out:
             }
         }
     }
+    if source.is_cancelled() {
+        return Ok(false);
+    }
     let fitting = fit(&widths, &names, style.printer.width);
     let expanded = match style.expanded {
         Expanded::On => true,
         Expanded::Off => false,
-        Expanded::Auto => fitting.is_none(),
+        Expanded::Auto => fitting.is_none() || names == ["plan_type", "plan"],
     };
     if expanded {
         records(source, room, style, &names, out).await?;

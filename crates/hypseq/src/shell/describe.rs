@@ -16,9 +16,12 @@ pub fn describe(names: &Names, table: Option<&str>, printer: &Printer) -> Result
     };
     let unquoted = name.replace('"', "");
     let Some(table) = names.table(&unquoted) else {
-        bail!(
-            "there is no table `{name}`\n  hint: \\d lists all tables; a schema other than live is named, as in raw.{unquoted}"
-        );
+        let same = names.tables.iter().filter(|table| table.name == unquoted).map(Table::sql_name);
+        let hint = match same.collect::<Vec<_>>().join(", ") {
+            same if same.is_empty() => "\\d lists all tables".to_owned(),
+            same => format!("there is {same}"),
+        };
+        bail!("there is no table `{name}`\n  hint: {hint}");
     };
     printer.report(&Columns(table))
 }

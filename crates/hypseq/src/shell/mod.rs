@@ -78,8 +78,8 @@ pub async fn run(engine: &Engine, homes: &[Home], printer: &Printer) -> Result<(
         for piece in apart.pieces {
             match shell.run(piece).await {
                 Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(Ended::Piece)) => break,
-                Ok(ControlFlow::Break(Ended::Shell)) => return Ok(()),
+                Ok(ControlFlow::Break(Stop::Typed)) => break,
+                Ok(ControlFlow::Break(Stop::Shell)) => return Ok(()),
                 Err(error) if exit::is_closed_pipe(&error) => return Err(error),
                 Err(error) => {
                     printer.error(&format!("{error:#}"));
@@ -88,14 +88,15 @@ pub async fn run(engine: &Engine, homes: &[Home], printer: &Printer) -> Result<(
             }
         }
         open = apart.open;
-        waiting = apart.rest.to_owned();
+        let done = waiting.len() - apart.rest.len();
+        waiting.drain(..done);
     }
 }
 
-/// What has ended before its time.
-enum Ended {
-    /// What was typed: a statement was cancelled.
-    Piece,
+/// What does not go on.
+enum Stop {
+    /// The rest of what was typed together: a statement was cancelled.
+    Typed,
     Shell,
 }
 
@@ -167,7 +168,7 @@ impl<'a> Shell<'a> {
         }
     }
 
-    async fn run(&mut self, piece: Piece<'_>) -> Result<ControlFlow<Ended>> {
+    async fn run(&mut self, piece: Piece<'_>) -> Result<ControlFlow<Stop>> {
         match piece {
             Piece::Statement(sql) => self.statement((sql.to_owned(), Vec::new()), None).await,
             Piece::Command(text) => self.command(text.parse()?).await,
@@ -181,9 +182,9 @@ impl<'a> Shell<'a> {
         }
     }
 
-    async fn command(&mut self, command: Command) -> Result<ControlFlow<Ended>> {
+    async fn command(&mut self, command: Command) -> Result<ControlFlow<Stop>> {
         match command {
-            Command::Quit => return Ok(ControlFlow::Break(Ended::Shell)),
+            Command::Quit => return Ok(ControlFlow::Break(Stop::Shell)),
             Command::Help => self.printer.text(&help(self.width()))?,
             Command::Describe(table) => {
                 let printer = self.style().printer;
@@ -251,7 +252,7 @@ impl<'a> Shell<'a> {
     }
 
     /// Runs a statement, which is then the last one.
-    async fn statement(&mut self, (sql, values): Bound, file: Option<&Path>) -> Result<ControlFlow<Ended>> {
+    async fn statement(&mut self, (sql, values): Bound, file: Option<&Path>) -> Result<ControlFlow<Stop>> {
         self.last = Some((sql.clone(), values.clone()));
         let engine = self.engine;
         self.execute(engine.query_with_params(&sql, values), file).await.map_err(|error| pointed(error, &sql))
@@ -261,7 +262,7 @@ impl<'a> Shell<'a> {
         &mut self,
         starting: impl Future<Output = Result<hypseq_engine::Rows, hypseq_engine::Error>>,
         file: Option<&Path>,
-    ) -> Result<ControlFlow<Ended>> {
+    ) -> Result<ControlFlow<Stop>> {
         let began = Instant::now();
         let outcome = match file {
             None => {
@@ -283,7 +284,7 @@ impl<'a> Shell<'a> {
                 helper.names.read_tables(engine).await?;
             }
         }
-        Ok(if outcome.shown.cancelled { ControlFlow::Break(Ended::Piece) } else { ControlFlow::Continue(()) })
+        Ok(if outcome.shown.cancelled { ControlFlow::Break(Stop::Typed) } else { ControlFlow::Continue(()) })
     }
 
     /// Writes all rows to a new file, which is removed again where they are not all there.
@@ -296,7 +297,7 @@ impl<'a> Shell<'a> {
         let file: File = place::new_file(path, self.homes)?;
         let watch = self.interrupt.watch();
         let outcome = executor::run(starting, &style, Some(&watch), file).await;
-        if outcome.as_ref().map_or(true, |outcome| outcome.shown.cancelled) {
+        if !outcome.as_ref().is_ok_and(|outcome| !outcome.shown.cancelled) {
             fs::remove_file(path).with_context(|| format!("cannot remove `{}`, which is not whole", path.display()))?;
         }
         outcome
@@ -307,8 +308,12 @@ impl<'a> Shell<'a> {
         let shown = outcome.shown;
         let rows = count(shown.of, "row");
         if shown.cancelled {
-            let some = if shown.rows < shown.of { format!(", {} of them shown", shown.rows) } else { String::new() };
-            self.printer.note(&format!("cancelled after {rows}{some}"));
+            let rest = match file {
+                Some(path) => format!("; `{}` is not kept", path.display()),
+                None if shown.rows < shown.of => format!(", {} of them shown", shown.rows),
+                None => String::new(),
+            };
+            self.printer.note(&format!("cancelled after {rows}{rest}"));
         } else if !outcome.has_columns {
             self.printer.note("done");
         } else if let Some(path) = file {

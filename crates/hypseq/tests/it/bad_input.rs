@@ -208,14 +208,17 @@ fn a_manifest_that_names_a_path_outside_the_generation() {
 
 #[test]
 fn a_closed_pipe_is_no_failure() {
-    let mut child = command()
-        .args(["--home", &home("neutral"), "--format", "csv", "sql", "-c", "SELECT * FROM raw.ai_gateway_messages"])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::piped())
-        .spawn()
-        .expect("the program starts");
-    drop(child.stdout.take());
-    let output = child.wait_with_output().expect("an end");
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    for format in ["table", "json", "ndjson", "csv", "markdown"] {
+        let sql = "SELECT * FROM raw.ai_gateway_messages";
+        let mut child = command()
+            .args(["--home", &home("neutral"), "--format", format, "sql", "-c", sql])
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        drop(child.stdout.take());
+        let output = child.wait_with_output().expect("an end");
+        assert_eq!(output.status.code(), Some(0), "{format}: {}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{format}");
+    }
 }

@@ -129,7 +129,7 @@ fn ctrl_c_cancels_what_runs_and_not_the_shell() {
     terminal.press(CTRL_C);
     let screen = terminal.ends_with("hyp>");
     assert!(screen.contains("cancelled after 0 rows"), "{screen}");
-    assert!(!screen.contains("\nskipped\n"), "{screen}");
+    assert!(!screen.contains("───"), "neither a header nor what follows: {screen}");
     let screen = terminal.enter("SELECT 9 AS n;");
     assert!(screen.ends_with("\nn\n─\n9\n(1 row)\nhyp>"), "{screen}");
 }
@@ -162,6 +162,18 @@ fn counting_can_be_cancelled() {
     terminal.press(CTRL_C);
     let screen = terminal.ends_with(" rows, 1 of them shown\nhyp>");
     assert!(screen.contains("cancelled after "), "{screen}");
+}
+
+#[test]
+fn a_file_whose_rows_are_cancelled_is_not_kept() {
+    let state = state();
+    let mut terminal = shell(state.path());
+    terminal.press(&format!("{} \\g rows.csv\r", ENDLESS.trim_end_matches(';')));
+    terminal.sees("running");
+    assert!(state.path().join("rows.csv").exists());
+    terminal.press(CTRL_C);
+    terminal.ends_with("cancelled after 0 rows; `rows.csv` is not kept\nhyp>");
+    assert!(!state.path().join("rows.csv").exists());
 }
 
 #[test]
@@ -200,6 +212,17 @@ fn a_long_column_is_cut_beside_short_ones() {
     let cut = "7  word word word word word word word word word word word word word word word w…";
     let footer = "(1 row; \\x on shows what … cuts)";
     assert!(screen.ends_with(&format!("{cut}\n{footer}\nhyp>")), "{screen}");
+}
+
+#[test]
+fn plans_keep_their_lines() {
+    let state = state();
+    let mut terminal = shell(state.path());
+    let screen = terminal.enter("EXPLAIN SELECT count(*) FROM ai_gateway_messages;");
+    assert!(
+        screen.contains("\nplan_type  logical_plan\nplan       Projection: count(Int64(1)) AS count(*)\n             "),
+        "{screen}"
+    );
 }
 
 #[test]
@@ -244,7 +267,9 @@ fn tables_and_columns_are_described() {
         assert!(listed.iter().any(|line| *line == row), "{row:?}: {screen}");
     }
     let screen = terminal.enter("\\d nope");
-    assert!(screen.contains("error: there is no table `nope`"), "{screen}");
+    assert!(screen.contains("error: there is no table `nope`\n  hint: \\d lists all tables\n"), "{screen}");
+    let screen = terminal.enter("\\d raw.recent");
+    assert!(screen.contains("error: there is no table `raw.recent`\n"), "{screen}");
 }
 
 #[test]
