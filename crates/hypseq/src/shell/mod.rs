@@ -8,6 +8,7 @@ mod describe;
 mod input;
 mod names;
 mod place;
+mod settings;
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal};
@@ -23,7 +24,7 @@ use rustyline::error::ReadlineError;
 use rustyline::history::{FileHistory, History};
 use rustyline::{CompletionType, Editor};
 
-use crate::batches::{Expanded, Limit, Style};
+use crate::batches::{Expanded, Style};
 use crate::canned;
 use crate::cli::Format;
 use crate::commands::query::List;
@@ -32,18 +33,17 @@ use crate::exit;
 use crate::grid::Grid;
 use crate::interrupt::Interrupt;
 use crate::printer::Printer;
-use crate::sentence::count;
+use crate::sentence::{count, grouped};
 use crate::syntax::pointed;
 
-use self::command::{COMMANDS, Command, Rows, Setting};
+use self::command::{COMMANDS, Command};
 use self::complete::Complete;
-use self::input::{Piece, take_apart};
+use self::input::{Piece, Typed, take_apart};
 use self::names::{DEFAULT_SCHEMA, Names};
+use self::settings::Settings;
 
 const PROMPT: &str = "hyp> ";
 const HISTORY_ENTRIES: usize = 10_000;
-/// Lines of the screen that are not for rows: the statement, the header with its rule, the footer, and the next prompt.
-const LINES_AROUND: u64 = 5;
 
 /// Runs what is typed until the end of input or `\q`.
 pub async fn run(engine: &Engine, homes: &[Home], printer: &Printer) -> Result<()> {
@@ -62,7 +62,7 @@ pub async fn run(engine: &Engine, homes: &[Home], printer: &Printer) -> Result<(
                     text.push('\n');
                 }
             }
-            Err(ReadlineError::Interrupted) => {
+            Err(ReadlineError::Interrupted | ReadlineError::Signal(_)) => {
                 typed.clear();
                 waiting.clear();
                 continue;
@@ -70,25 +70,26 @@ pub async fn run(engine: &Engine, homes: &[Home], printer: &Printer) -> Result<(
             Err(ReadlineError::Eof) => return Ok(()),
             Err(error) => return Err(error).context("cannot read from the terminal"),
         }
-        let apart = take_apart(&waiting);
-        if apart.rest.is_empty() {
+        let Typed { pieces, rest, open: still_open } = take_apart(&waiting);
+        if rest.is_empty() {
             shell.remember(typed.trim_end());
             typed.clear();
         }
-        for piece in apart.pieces {
+        let mut done = waiting.len() - rest.len();
+        for piece in pieces {
             match shell.run(piece).await {
-                Ok(ControlFlow::Continue(())) => {}
-                Ok(ControlFlow::Break(Stop::Typed)) => break,
+                Ok(ControlFlow::Continue(())) => continue,
+                Ok(ControlFlow::Break(Stop::Typed)) => {}
                 Ok(ControlFlow::Break(Stop::Shell)) => return Ok(()),
                 Err(error) if exit::is_closed_pipe(&error) => return Err(error),
-                Err(error) => {
-                    printer.error(&format!("{error:#}"));
-                    break;
-                }
+                Err(error) => printer.error(&format!("{error:#}")),
             }
+            shell.remember(typed.trim_end());
+            typed.clear();
+            done = waiting.len();
+            break;
         }
-        open = apart.open;
-        let done = waiting.len() - apart.rest.len();
+        open = still_open;
         waiting.drain(..done);
     }
 }
@@ -98,14 +99,6 @@ enum Stop {
     /// The rest of what was typed together: a statement was cancelled.
     Typed,
     Shell,
-}
-
-/// How results are shown.
-struct Settings {
-    rows: Rows,
-    format: Format,
-    expanded: Expanded,
-    timing: bool,
 }
 
 /// A statement with the values of its parameters.
@@ -143,8 +136,7 @@ impl<'a> Shell<'a> {
             Ok(path)
         });
         let history = history.map_err(|error| printer.detail(&format!("history ends with the shell: {error:#}"))).ok();
-        let rows = if io::stdout().is_terminal() { Rows::Screen } else { Rows::All };
-        let settings = Settings { rows, format: printer.format, expanded: Expanded::Auto, timing: false };
+        let settings = Settings::new(printer.format, io::stdout().is_terminal());
         let interrupt = Interrupt::take().context("cannot handle Ctrl-C")?;
         Ok(Self { engine, homes, printer, editor, history, settings, interrupt, last: None, problems: Vec::new() })
     }
@@ -220,15 +212,10 @@ impl<'a> Shell<'a> {
             Command::Expanded(expanded) => {
                 let other = if self.settings.expanded == Expanded::On { Expanded::Auto } else { Expanded::On };
                 self.settings.expanded = expanded.unwrap_or(other);
-                self.printer.note(&format!("one column per line is {}", label(self.settings.expanded)));
+                self.printer.note(&format!("one column per line is {}", self.settings.expanded()));
             }
             Command::Set(settings) => {
-                for setting in &settings {
-                    match setting {
-                        Setting::Rows(rows) => self.settings.rows = *rows,
-                        Setting::Format(format) => self.settings.format = *format,
-                    }
-                }
+                settings.iter().for_each(|setting| self.settings.set(*setting));
                 if settings.is_empty() {
                     self.printer.text(&self.settings.text())?;
                 }
@@ -293,7 +280,7 @@ impl<'a> Shell<'a> {
         starting: impl Future<Output = Result<hypseq_engine::Rows, hypseq_engine::Error>>,
         path: &Path,
     ) -> Result<Outcome> {
-        let style = Style::once(&self.printer.to_file(format_of(path)?));
+        let style = Style::once(&self.printer.to_file(place::format(path)?));
         let file: File = place::new_file(path, self.homes)?;
         let watch = self.interrupt.watch();
         let outcome = executor::run(starting, &style, Some(&watch), file).await;
@@ -310,7 +297,7 @@ impl<'a> Shell<'a> {
         if shown.cancelled {
             let rest = match file {
                 Some(path) => format!("; `{}` is not kept", path.display()),
-                None if shown.rows < shown.of => format!(", {} of them shown", shown.rows),
+                None if shown.rows < shown.of => format!(", {} of them shown", grouped(shown.rows)),
                 None => String::new(),
             };
             self.printer.note(&format!("cancelled after {rows}{rest}"));
@@ -319,7 +306,7 @@ impl<'a> Shell<'a> {
         } else if let Some(path) = file {
             self.printer.note(&format!("{rows} written to `{}`", path.display()));
         } else if shown.rows < shown.of && self.settings.format != Format::Table {
-            self.printer.note(&format!("{} of {rows}; \\pset rows all shows all", shown.rows));
+            self.printer.note(&format!("{} of {rows}; \\pset rows all shows all", grouped(shown.rows)));
         }
     }
 
@@ -345,37 +332,9 @@ impl<'a> Shell<'a> {
         let mut printer = *self.printer;
         printer.width = self.width();
         printer.format = self.settings.format;
-        let limit = match (self.settings.rows, self.editor.dimensions()) {
-            (Rows::Most(rows), _) => Limit::Rows(rows),
-            (Rows::Screen, Some((_, lines))) => Limit::Lines(u64::from(lines).saturating_sub(LINES_AROUND)),
-            (Rows::All, _) | (Rows::Screen, None) => Limit::All,
-        };
+        let lines = self.editor.dimensions().map(|(_, lines)| lines);
+        let limit = self.settings.limit(lines);
         Style { printer, expanded: self.settings.expanded, limit, shell: true }
-    }
-}
-
-impl Settings {
-    fn text(&self) -> String {
-        let mut grid = Grid::new(&["setting", "value"]);
-        let rows = match self.rows {
-            Rows::All => "all".to_owned(),
-            Rows::Screen => "screen".to_owned(),
-            Rows::Most(rows) => rows.to_string(),
-        };
-        grid.row(["rows", &rows]);
-        let format = clap::ValueEnum::to_possible_value(&self.format);
-        grid.row(["format", format.as_ref().map_or("", |value| value.get_name())]);
-        grid.row(["\\x", label(self.expanded)]);
-        grid.row(["\\timing", if self.timing { "on" } else { "off" }]);
-        grid.aligned(0, None)
-    }
-}
-
-fn label(expanded: Expanded) -> &'static str {
-    match expanded {
-        Expanded::Auto => "auto",
-        Expanded::On => "on",
-        Expanded::Off => "off",
     }
 }
 
@@ -398,22 +357,6 @@ fn help(width: Option<usize>) -> String {
     grid.row(["Tab", "complete keywords, names, functions, queries and files"]);
     grid.row(["Ctrl-C", "drop what is typed, or cancel what runs"]);
     grid.aligned(0, width)
-}
-
-/// The format that a file's name asks for.
-fn format_of(path: &Path) -> Result<Format> {
-    match path.extension().and_then(|extension| extension.to_str()) {
-        Some("csv") => Ok(Format::Csv),
-        Some("json") => Ok(Format::Json),
-        Some("ndjson") => Ok(Format::Ndjson),
-        Some("md") => Ok(Format::Markdown),
-        Some("txt") => Ok(Format::Table),
-        _ => bail!(
-            "`{}`: its extension tells no format\n  hint: .csv, .json, .ndjson, .md and .txt do; other formats are written \
-             with COPY (…) TO '…'",
-            path.display()
-        ),
-    }
 }
 
 fn duration(duration: Duration) -> String {

@@ -1,4 +1,4 @@
-//! Where the shell may write: never below a home or cache that is open.
+//! Where the shell may write, never below a home or cache that is open, and in which format.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use hypseq_cache::Home;
+
+use crate::cli::Format;
 
 /// The history file, its folder made; an error says why there is none.
 pub fn history(homes: &[Home]) -> Result<PathBuf> {
@@ -36,8 +38,24 @@ pub fn new_file(path: &Path, homes: &[Home]) -> Result<File> {
     }
 }
 
+/// The format that a file's name asks for.
+pub fn format(path: &Path) -> Result<Format> {
+    match path.extension().and_then(|extension| extension.to_str()) {
+        Some("csv") => Ok(Format::Csv),
+        Some("json") => Ok(Format::Json),
+        Some("ndjson") => Ok(Format::Ndjson),
+        Some("md") => Ok(Format::Markdown),
+        Some("txt") => Ok(Format::Table),
+        _ => bail!(
+            "`{}`: its extension tells no format\n  hint: .csv, .json, .ndjson, .md and .txt do; other formats are written \
+             with COPY (…) TO '…'",
+            path.display()
+        ),
+    }
+}
+
 /// Refuses a path that leads below a home.
-pub fn outside(path: &Path, homes: &[Home]) -> Result<()> {
+fn outside(path: &Path, homes: &[Home]) -> Result<()> {
     let real = resolved(path).with_context(|| format!("cannot write `{}`", path.display()))?;
     for folder in homes.iter().flat_map(|home| [home.root(), home.cache_root()]) {
         if folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)) {
