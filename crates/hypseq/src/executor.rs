@@ -4,11 +4,15 @@ use std::future::Future;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
+use futures::future::LocalBoxFuture;
 use hypseq_engine::{Error, Rows};
 
 use crate::batches::{self, Shown, Source, Style};
 use crate::interrupt::Watch;
 use crate::printer::Printer;
+
+/// A statement that is being started. Planning takes a large future, so it is kept in one place and handed on.
+pub type Starting<'a> = LocalBoxFuture<'a, Result<Rows, Error>>;
 
 /// What came of a statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,17 +24,12 @@ pub struct Outcome {
 
 /// Prints all rows of a statement that is being started.
 pub async fn print_all(starting: impl Future<Output = Result<Rows, Error>>, printer: &Printer) -> Result<()> {
-    run(starting, &Style::once(printer), None, io::stdout().lock()).await?;
+    run(Box::pin(starting), &Style::once(printer), None, io::stdout().lock()).await?;
     Ok(())
 }
 
 /// Writes the rows of a statement that is being started. Ctrl-C ends it where there is a watch.
-pub async fn run(
-    starting: impl Future<Output = Result<Rows, Error>>,
-    style: &Style,
-    watch: Option<&Watch>,
-    out: impl Write,
-) -> Result<Outcome> {
+pub async fn run(starting: Starting<'_>, style: &Style, watch: Option<&Watch>, out: impl Write) -> Result<Outcome> {
     let waiting = style.printer.progress("running");
     let started = match watch {
         Some(watch) => watch.unless_pressed(starting).await,

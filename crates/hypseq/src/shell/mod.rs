@@ -28,7 +28,7 @@ use crate::batches::{Expanded, Style};
 use crate::canned;
 use crate::cli::Format;
 use crate::commands::query::List;
-use crate::executor::{self, Outcome};
+use crate::executor::{self, Outcome, Starting};
 use crate::exit;
 use crate::grid::Grid;
 use crate::interrupt::Interrupt;
@@ -191,7 +191,7 @@ impl<'a> Shell<'a> {
                 let engine = self.engine;
                 let statements = engine.parse(&script).map_err(|error| pointed(error.into(), &script));
                 for statement in statements.with_context(|| format!("`{}`", file.display()))? {
-                    let ended = self.execute(engine.execute(&statement), None).await?;
+                    let ended = self.execute(Box::pin(engine.execute(&statement)), None).await?;
                     if ended.is_break() {
                         return Ok(ended);
                     }
@@ -242,14 +242,10 @@ impl<'a> Shell<'a> {
     async fn statement(&mut self, (sql, values): Bound, file: Option<&Path>) -> Result<ControlFlow<Stop>> {
         self.last = Some((sql.clone(), values.clone()));
         let engine = self.engine;
-        self.execute(engine.query_with_params(&sql, values), file).await.map_err(|error| pointed(error, &sql))
+        self.execute(Box::pin(engine.query_with_params(&sql, values)), file).await.map_err(|error| pointed(error, &sql))
     }
 
-    async fn execute(
-        &mut self,
-        starting: impl Future<Output = Result<hypseq_engine::Rows, hypseq_engine::Error>>,
-        file: Option<&Path>,
-    ) -> Result<ControlFlow<Stop>> {
+    async fn execute(&mut self, starting: Starting<'_>, file: Option<&Path>) -> Result<ControlFlow<Stop>> {
         let began = Instant::now();
         let outcome = match file {
             None => {
@@ -275,11 +271,7 @@ impl<'a> Shell<'a> {
     }
 
     /// Writes all rows to a new file, which is removed again where they are not all there.
-    async fn write(
-        &mut self,
-        starting: impl Future<Output = Result<hypseq_engine::Rows, hypseq_engine::Error>>,
-        path: &Path,
-    ) -> Result<Outcome> {
+    async fn write(&mut self, starting: Starting<'_>, path: &Path) -> Result<Outcome> {
         let style = Style::once(&self.printer.to_file(place::format(path)?));
         let file: File = place::new_file(path, self.homes)?;
         let watch = self.interrupt.watch();
