@@ -241,13 +241,11 @@ impl Generation {
 /// The value of a cell, which is made outside of the cell's lock: a thread that works for rayon while it holds a lock may be
 /// given a job that waits for the same lock, and never goes on.
 pub(crate) fn made_once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
-    match cell.get() {
-        Some(value) => value,
-        None => {
-            let made = make();
-            cell.get_or_init(|| made)
-        }
+    if let Some(value) = cell.get() {
+        return value;
     }
+    let value = make();
+    cell.get_or_init(|| value)
 }
 
 fn problem(code: &'static str, unreadable: &Unreadable) -> Problem {

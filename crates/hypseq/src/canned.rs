@@ -9,7 +9,7 @@
 //! ```
 //!
 //! The name is the file's, and may be left out. A `$name` is bound as a value. A `{name}` is a DATASET or a COLUMN: a name
-//! that must exist in the cache, put into the text as a quoted identifier.
+//! that must exist in the cache, put into the text as a quoted identifier (as `$name` it is a value like any other).
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -247,9 +247,13 @@ mod tests {
     fn values_are_bound_and_names_are_quoted() {
         let bound = canned().bind(&["seq=9".to_owned()], |_, name| name == "logs").expect("bound");
         assert!(bound.sql.ends_with("SELECT $seq FROM \"logs\"\n"), "{}", bound.sql);
-        assert_eq!(bound.values[0], ("seq".to_owned(), ScalarValue::Int64(Some(9))));
         let at = ScalarValue::TimestampMicrosecond(Some(1_785_272_400_000_000), Some("UTC".into()));
-        assert_eq!(bound.values[1], ("at".to_owned(), at));
+        let values = [
+            ("dataset".to_owned(), ScalarValue::Utf8(Some("logs".to_owned()))),
+            ("seq".to_owned(), ScalarValue::Int64(Some(9))),
+            ("at".to_owned(), at),
+        ];
+        assert_eq!(bound.values, values);
     }
 
     #[test]

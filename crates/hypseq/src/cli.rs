@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 
 /// Offline parquet forensics and seq resolution for HypAware caches.
@@ -137,7 +138,7 @@ pub struct Status {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Schemas: live (the default; what the daemon reads), raw (every physical row), complete (one row per seq).\n\nExample: hypseq sql -c 'SELECT max(_hyp_ingest_seq) FROM ai_gateway_messages'"
+    after_help = "Without a statement: a shell on a terminal, else the statements of stdin.\n\nSchemas: live (the default; what the daemon reads), raw (every physical row), complete (one row per seq), spool (not yet flushed), cache (the metadata). SHOW TABLES lists all tables.\n\nExample: hypseq sql -c 'SELECT max(_hyp_ingest_seq) FROM ai_gateway_messages'"
 )]
 pub struct Sql {
     /// A statement, or several with `;` between; may be repeated
@@ -146,6 +147,16 @@ pub struct Sql {
     /// A file of statements; may be repeated, and runs after the commands
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     pub files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub memory: Memory,
+}
+
+/// How much memory queries may use.
+#[derive(Debug, Clone, Default, Args)]
+pub struct Memory {
+    /// Spill to disk beyond this much memory, such as `512MiB` or `4GB` [default: half of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory_limit: Option<ByteSize>,
 }
 
 #[derive(Debug, Args)]
@@ -166,6 +177,8 @@ pub struct Query {
     /// Take queries from this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     pub queries: Option<PathBuf>,
+    #[command(flatten)]
+    pub memory: Memory,
 }
 
 #[derive(Debug, Args)]

@@ -22,6 +22,7 @@ mod interrupt;
 mod json;
 mod judging;
 mod live;
+mod memory;
 mod opened;
 mod outgoing;
 mod outlier;

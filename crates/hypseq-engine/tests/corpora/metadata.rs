@@ -262,7 +262,7 @@ fn tables_that_read_the_same_manifests_at_once_do_not_wait_for_each_other() {
         let engine = corpus("sinks");
         let counted = RUNTIME.block_on(async {
             let counting = async { engine.query(sql).await?.collect().await };
-            tokio::time::timeout(Duration::from_secs(60), counting).await
+            tokio::time::timeout(Duration::from_mins(1), counting).await
         });
         counted.expect("it ends").unwrap();
     }

@@ -4,7 +4,7 @@ use anyhow::Result;
 use hypseq_cache::Home;
 use hypseq_plan::{Consumer, Plan};
 
-use crate::cli::{Global, PlanFile};
+use crate::cli::{Global, Memory, PlanFile};
 use crate::commands::plan_apply::{home_of, state_root};
 use crate::commands::sql;
 use crate::drifting::compare;
@@ -32,7 +32,7 @@ pub fn run(global: &Global, args: &PlanFile, printer: &Printer) -> Result<ExitSt
 }
 
 async fn derive_again(home: &Home, plan: &Plan, answer: &mut PlanVerdict, printer: &Printer) -> Result<()> {
-    let (engine, _) = sql::open(std::slice::from_ref(home), printer).await?;
+    let (engine, _) = sql::open(std::slice::from_ref(home), &Memory::default(), printer).await?;
     let replanner = Replanner {
         home,
         engine: &engine,

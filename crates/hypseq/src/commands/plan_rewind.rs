@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::answer::Reading;
 use crate::boundary::Point;
-use crate::cli::{Global, PlanRewind};
+use crate::cli::{Global, Memory, PlanRewind};
 use crate::commands::sql;
 use crate::exit::ExitStatus;
 use crate::explain::home_flag;
@@ -43,7 +43,7 @@ pub fn run(global: &Global, args: &PlanRewind, printer: &Printer) -> Result<Exit
     printer.problems(&spool.problems);
     let progress = printer.progress("reading every generation");
     let outcome = tokio::runtime::Runtime::new()?.block_on(async {
-        let (engine, _) = sql::open(std::slice::from_ref(&home), printer).await?;
+        let (engine, _) = sql::open(std::slice::from_ref(&home), &Memory::default(), printer).await?;
         let request = Request {
             home: &home,
             engine: &engine,

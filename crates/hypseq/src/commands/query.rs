@@ -34,13 +34,13 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     let homes = select::homes(global)?;
     if let [Ok(home)] = homes.as_slice() {
         return runtime.block_on(async {
-            let (engine, status) = sql::open(std::slice::from_ref(home), printer).await?;
+            let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
             let bound = bound(&engine, query, &args.params).await?;
             executor::print_all(engine.query_with_params(&bound.sql, bound.values), printer).await?;
             Ok(sql::finish(engine, status, printer))
         });
     }
-    let ask = |home: &Home| runtime.block_on(answer(home, query, &args.params, printer));
+    let ask = |home: &Home| runtime.block_on(answer(home, query, args, printer));
     let (answers, status) = fleet::ask(&homes, printer, ask, |answer| answer.status)?;
     if let Some(pair) = answers.windows(2).find(|pair| pair[0].headers != pair[1].headers) {
         bail!("the answers of {} and {} have different columns\n  hint: ask each alone", pair[0].home, pair[1].home);
@@ -55,9 +55,9 @@ async fn bound(engine: &Engine, query: &Canned, params: &[String]) -> Result<Bou
 }
 
 /// The whole answer of one home.
-async fn answer(home: &Home, query: &Canned, params: &[String], printer: &Printer) -> Result<Answer> {
-    let (engine, status) = sql::open(std::slice::from_ref(home), printer).await?;
-    let bound = bound(&engine, query, params).await?;
+async fn answer(home: &Home, query: &Canned, args: &Query, printer: &Printer) -> Result<Answer> {
+    let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
+    let bound = bound(&engine, query, &args.params).await?;
     let rows = engine.query_with_params(&bound.sql, bound.values).await?;
     let fields = rows.schema();
     let headers = fields.fields().iter().map(|field| {

@@ -4,12 +4,13 @@ use std::io::{self, IsTerminal, Read};
 
 use anyhow::{Context, Result, bail};
 use hypseq_cache::{Home, Problem, Severity};
-use hypseq_engine::{Engine, EngineOptions};
+use hypseq_engine::Engine;
 
-use crate::cli::{Global, Sql};
+use crate::cli::{Global, Memory, Sql};
 use crate::executor;
 use crate::exit::ExitStatus;
 use crate::fleet;
+use crate::memory;
 use crate::printer::Printer;
 use crate::select;
 use crate::shell;
@@ -21,7 +22,7 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
     tokio::runtime::Runtime::new()?.block_on(async {
         let (homes, opened) = fleet::opened(&homes, printer)?;
         let homes: Vec<Home> = homes.into_iter().cloned().collect();
-        let (engine, status) = open(&homes, printer).await?;
+        let (engine, status) = open(&homes, &args.memory, printer).await?;
         let Some(scripts) = scripts else {
             shell::run(&engine, &homes, printer).await?;
             // Whoever has read what was printed knows what could not be told.
@@ -61,8 +62,8 @@ fn scripts(args: &Sql) -> Result<Option<Vec<String>>> {
 
 /// Opens the engine. Rows that could not be read make the status say that the answer is not whole; a partition whose
 /// live generation is unknown is left out of `live`, and the error says so; no row of it is unreadable.
-pub async fn open(homes: &[Home], printer: &Printer) -> Result<(Engine, ExitStatus)> {
-    let (engine, problems) = Engine::open(homes, &EngineOptions::default()).await?;
+pub async fn open(homes: &[Home], memory: &Memory, printer: &Printer) -> Result<(Engine, ExitStatus)> {
+    let (engine, problems) = Engine::open(homes, &memory::options(memory)).await?;
     let status = report(&problems, ExitStatus::Yes, printer);
     Ok((engine, status))
 }

@@ -87,13 +87,11 @@ impl FromStr for Command {
 
 /// What is meant where a command is not.
 fn misused(text: &str, name: &str) -> Error {
-    match COMMANDS.iter().find(|(known, ..)| *known == name) {
-        Some((_, takes, does)) => anyhow!("`{text}` is not what {name} takes\n  hint: {name} {takes}  {does}"),
-        None => {
-            let names: Vec<&str> = COMMANDS.iter().map(|(name, ..)| *name).collect();
-            anyhow!("there is no command `{name}`\n  hint: there are {}; \\? says what each does", names.join(" "))
-        }
+    if let Some((_, takes, does)) = COMMANDS.iter().find(|(known, ..)| *known == name) {
+        return anyhow!("`{text}` is not what {name} takes\n  hint: {name} {takes}  {does}");
     }
+    let names: Vec<&str> = COMMANDS.iter().map(|(name, ..)| *name).collect();
+    anyhow!("there is no command `{name}`\n  hint: there are {}; \\? says what each does", names.join(" "))
 }
 
 fn pairs(words: &[&str]) -> Option<Vec<Setting>> {

@@ -215,7 +215,9 @@ impl<'a> Shell<'a> {
                 self.printer.note(&format!("one column per line is {}", self.settings.expanded()));
             }
             Command::Set(settings) => {
-                settings.iter().for_each(|setting| self.settings.set(*setting));
+                for setting in &settings {
+                    self.settings.set(*setting);
+                }
                 if settings.is_empty() {
                     self.printer.text(&self.settings.text())?;
                 }

@@ -8,8 +8,11 @@ use crate::support::{command, home, items, run, text};
 /// A query's parameters on a home.
 fn params(home: &str, query: &str) -> &'static [&'static str] {
     match (home, query) {
-        (_, "duplicate-ids" | "generations" | "out-of-order" | "rows-per-day" | "sink-lag" | "spooled") => &[],
-        (_, "no-longer-visible") => &[],
+        (
+            _,
+            "duplicate-ids" | "generations" | "no-longer-visible" | "out-of-order" | "rows-per-day" | "sink-lag"
+            | "spooled",
+        ) => &[],
         (_, "top-sessions") => &["sessions=5"],
 
         ("neutral" | "legacy", "boundary-per-generation") => &["at=2026-07-28T21:00:00Z"],
