@@ -167,6 +167,11 @@ impl Dataset {
         self.generations.iter().find_map(|generation| generation.columns()?.time)
     }
 
+    /// Whether there is a column of this name, provenance aside.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        self.columns.iter().any(|(column, _)| column == name) || self.segments.iter().any(|segment| segment == name)
+    }
+
     /// Names and types of the columns that data files hold.
     pub(crate) fn columns(&self) -> &[(String, FieldType)] {
         &self.columns

@@ -45,6 +45,7 @@ pub struct Engine {
     protected: Vec<PathBuf>,
     broken: BTreeMap<String, Problem>,
     homes: Arc<Homes>,
+    datasets: Arc<Datasets>,
     spool: Arc<SpoolSchema>,
 }
 
@@ -106,7 +107,18 @@ impl Engine {
         context.register_catalog(CATALOG, Arc::new(catalog(&homes, &datasets, &footers, &spool).map_err(setup)?));
         let protected = homes.iter().flat_map(|home| [home.home.root(), home.home.cache_root()]);
         let protected = protected.filter_map(|folder| folder.canonicalize().ok()).collect();
-        Ok((Self { context, protected, broken, homes, spool }, problems))
+        Ok((Self { context, protected, broken, homes, datasets, spool }, problems))
+    }
+
+    /// The names of the datasets.
+    pub fn datasets(&self) -> impl Iterator<Item = &str> {
+        self.datasets.keys().map(String::as_str)
+    }
+
+    /// Whether some dataset has a column of this name. Partition segments are columns; those that say where a row is from
+    /// are not.
+    pub fn has_column(&self, name: &str) -> bool {
+        self.datasets.values().any(|dataset| dataset.has_column(name))
     }
 
     /// The session, for tests that ask it directly.

@@ -50,9 +50,17 @@ impl Error {
                 "the statement needs more memory than it may have: {message}\n  hint: allow more with --memory-limit, or ask for \
                  fewer columns or groups"
             )),
-            root => Self::Query(root.message().into_owned()),
+            root => Self::Query(with_hint(&root.message())),
         }
     }
+}
+
+/// The engine's own words, and what to write instead where that is known.
+fn with_hint(message: &str) -> String {
+    if message.contains("Error parsing timestamp from") {
+        return format!("{message}\n  hint: write a time as '2026-07-28T21:00:00Z'; without a zone it is UTC");
+    }
+    message.to_owned()
 }
 
 /// The first error of type `T` in a chain of causes.

@@ -58,6 +58,7 @@ mod variant;
 
 pub use engine::{Engine, EngineOptions, Rows, Statement};
 pub use error::{Error, Unreadable};
+pub use functions::TABLE_FUNCTIONS;
 pub use output::is_text_in_json;
 
 pub use datafusion::arrow;

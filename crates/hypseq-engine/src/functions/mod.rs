@@ -20,6 +20,10 @@ use crate::schema::UTC;
 /// Datasets by name.
 pub(crate) type Datasets = BTreeMap<String, Arc<Dataset>>;
 
+/// Names of the functions.
+pub const TABLE_FUNCTIONS: [&str; 4] =
+    [Function::Generation.name(), Function::Snapshot.name(), Function::SeqAt.name(), Function::TimeOfSeq.name()];
+
 /// Adds the functions to a session.
 pub(crate) fn register(context: &SessionContext, datasets: &Arc<Datasets>, footers: &Arc<Footers>) {
     for function in [Function::Generation, Function::Snapshot, Function::SeqAt, Function::TimeOfSeq] {
@@ -37,7 +41,7 @@ enum Function {
 }
 
 impl Function {
-    fn name(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
             Self::Generation => "generation",
             Self::Snapshot => "snapshot",

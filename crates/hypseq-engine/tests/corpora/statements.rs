@@ -48,6 +48,7 @@ fn a_text_that_is_no_time_is_an_error_that_names_it() {
         )
         .unwrap_err();
         assert!(error.to_string().contains("'last tuesday'"), "{condition}: {error}");
+        assert!(error.to_string().contains("\n  hint: write a time as '2026-07-28T21:00:00Z'"), "{condition}: {error}");
     }
 }
 

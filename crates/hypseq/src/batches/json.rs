@@ -8,6 +8,7 @@ use arrow::datatypes::{
     DataType, Field, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
     UInt32Type, UInt64Type,
 };
+use hypseq_engine::is_text_in_json;
 use serde_json::{Value, json};
 
 use super::cell::{is_null, text};
@@ -47,12 +48,6 @@ pub fn row(batch: &RecordBatch, row: usize) -> Result<String> {
     Ok(line)
 }
 
-/// Seqs are strings in JSON, since they may exceed what a JSON number holds exactly. A column is taken for one when it
-/// is a BIGINT and its name says `seq`.
-fn is_seq(field: &Field) -> bool {
-    field.data_type() == &DataType::Int64 && field.name().to_lowercase().contains("seq")
-}
-
 /// Whether a text column holds JSON: the canonical Arrow extension type.
 fn is_json(field: &Field) -> bool {
     field.metadata().get("ARROW:extension:name").is_some_and(|name| name == "arrow.json")
@@ -68,7 +63,9 @@ fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
         };
     }
     Ok(match array.data_type() {
-        DataType::Int64 if is_seq(field) => Value::String(array.as_primitive::<Int64Type>().value(row).to_string()),
+        DataType::Int64 if is_text_in_json(field) => {
+            Value::String(array.as_primitive::<Int64Type>().value(row).to_string())
+        }
         DataType::Int64 => number!(Int64Type),
         DataType::Int32 => number!(Int32Type),
         DataType::Int16 => number!(Int16Type),

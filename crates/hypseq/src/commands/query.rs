@@ -35,7 +35,7 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     if let [Ok(home)] = homes.as_slice() {
         return runtime.block_on(async {
             let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
-            let bound = bound(&engine, query, &args.params).await?;
+            let bound = bound(&engine, query, &args.params)?;
             executor::print_all(engine.query_with_params(&bound.sql, bound.values), printer).await?;
             Ok(sql::finish(engine, status, printer))
         });
@@ -49,15 +49,18 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     Ok(status)
 }
 
-async fn bound(engine: &Engine, query: &Canned, params: &[String]) -> Result<Bound> {
-    let names = Names::read(engine).await?;
-    query.bind(params, |kind, name| names.has(kind, name))
+/// The query with its parameters bound; the names among them must be there.
+pub fn bound(engine: &Engine, query: &Canned, params: &[String]) -> Result<Bound> {
+    query.bind(params, |kind, name| match kind {
+        Kind::Dataset => engine.datasets().any(|dataset| dataset == name),
+        _ => engine.has_column(name),
+    })
 }
 
 /// The whole answer of one home.
 async fn answer(home: &Home, query: &Canned, args: &Query, printer: &Printer) -> Result<Answer> {
     let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
-    let bound = bound(&engine, query, &args.params).await?;
+    let bound = bound(&engine, query, &args.params)?;
     let rows = engine.query_with_params(&bound.sql, bound.values).await?;
     let fields = rows.schema();
     let headers = fields.fields().iter().map(|field| {
@@ -74,31 +77,6 @@ async fn answer(home: &Home, query: &Canned, args: &Query, printer: &Printer) ->
     }
     answer.status = sql::finish(engine, status, printer);
     Ok(answer)
-}
-
-/// The datasets and columns that there are.
-struct Names {
-    datasets: Vec<String>,
-    columns: Vec<String>,
-}
-
-impl Names {
-    async fn read(engine: &Engine) -> Result<Self> {
-        let mut names = Self { datasets: Vec::new(), columns: Vec::new() };
-        let sql = "SELECT DISTINCT table_name, column_name FROM information_schema.columns WHERE table_schema = 'raw'";
-        for batch in engine.query(sql).await?.collect().await? {
-            for row in 0..batch.num_rows() {
-                names.datasets.extend(batches::text(batch.column(0), row)?);
-                names.columns.extend(batches::text(batch.column(1), row)?);
-            }
-        }
-        Ok(names)
-    }
-
-    fn has(&self, kind: Kind, name: &str) -> bool {
-        let known = if kind == Kind::Dataset { &self.datasets } else { &self.columns };
-        known.iter().any(|k| k == name)
-    }
 }
 
 /// The answer of one home of a fleet.

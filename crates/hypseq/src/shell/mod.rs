@@ -27,7 +27,7 @@ use rustyline::{CompletionType, Editor};
 use crate::batches::{Expanded, Style};
 use crate::canned;
 use crate::cli::Format;
-use crate::commands::query::List;
+use crate::commands::query::{List, bound};
 use crate::executor::{self, Outcome, Starting};
 use crate::exit;
 use crate::grid::Grid;
@@ -228,13 +228,13 @@ impl<'a> Shell<'a> {
 
     /// A canned query with its values.
     fn bind(&self, name: &str, params: &[String]) -> Result<Bound> {
-        let Complete { names, queries, .. } = self.helper()?;
+        let Complete { queries, .. } = self.helper()?;
         let query = queries.iter().find(|query| query.name == name);
         let query = query.with_context(|| {
             let names: Vec<&str> = queries.iter().map(|query| query.name.as_str()).collect();
             format!("there is no query `{name}`\n  hint: there are {}", names.join(", "))
         })?;
-        let bound = query.bind(params, |kind, name| names.has(kind, name));
+        let bound = bound(self.engine, query, params);
         // Parameters stand alone here.
         let bound = bound.map_err(|error| anyhow!(format!("{error:#}").replace("    --param ", "    ")))?;
         Ok((bound.sql, bound.values))

@@ -3,10 +3,9 @@
 use std::collections::HashSet;
 
 use anyhow::Result;
-use hypseq_engine::Engine;
+use hypseq_engine::{Engine, TABLE_FUNCTIONS};
 
 use crate::batches::text;
-use crate::canned::Kind;
 
 /// The schema of names without one.
 pub const DEFAULT_SCHEMA: &str = "live";
@@ -53,6 +52,8 @@ impl Names {
         let mut names = Self::default();
         let functions = "SELECT DISTINCT routine_name FROM information_schema.routines ORDER BY 1";
         names.functions = rows(engine, functions).await?.into_iter().flatten().collect();
+        names.functions.extend(TABLE_FUNCTIONS.map(str::to_owned));
+        names.functions.sort_unstable();
         names.read_tables(engine).await?;
         names.own = names.tables.iter().map(|table| (table.schema.clone(), table.name.clone())).collect();
         for table in &mut names.tables {
@@ -103,15 +104,6 @@ impl Names {
         let mut schemas: Vec<&str> = self.tables.iter().map(|table| table.schema.as_str()).collect();
         schemas.dedup();
         schemas
-    }
-
-    /// Whether a canned query's parameter names something that is there.
-    pub fn has(&self, kind: Kind, name: &str) -> bool {
-        let mut datasets = self.tables.iter().filter(|table| table.kind == TableKind::Dataset);
-        match kind {
-            Kind::Dataset => datasets.any(|table| table.name == name),
-            _ => datasets.any(|table| table.columns.iter().any(|column| column.name == name)),
-        }
     }
 }
 
