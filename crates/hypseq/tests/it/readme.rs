@@ -46,5 +46,5 @@ fn examples_are_true() {
         assert_eq!(lasting(&shown), lasting(&expected), "{command}");
         checked += 1;
     }
-    assert_eq!(checked, 5);
+    assert_eq!(checked, 6);
 }
