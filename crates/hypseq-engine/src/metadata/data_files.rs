@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hypseq_iceberg::{Bounds, DataFile};
 use rayon::prelude::*;
 
+use super::of_generation;
 use crate::computed::{Column, Relation, count, flag, long, text, time};
 use crate::homes::OpenHome;
 use crate::load::Generation;
@@ -34,11 +35,8 @@ impl Relation for DataFiles {
     type Row = Row;
 
     fn columns() -> Vec<Column<Row>> {
-        vec![
-            text("dataset", |row: &Row| Some(&row.generation.partition.dataset)),
-            text("partition", |row: &Row| Some(&row.generation.partition.path)),
-            text("generation", |row: &Row| Some(&row.generation.name)),
-            text("state", |row: &Row| Some(row.generation.state.label())),
+        let mut columns = of_generation(|row: &Row| &row.generation);
+        columns.extend([
             text("file", |row: &Row| Some(&row.file)),
             flag("referenced", |row: &Row| row.referenced),
             count("raw_rows", |row: &Row| Some(row.listed.as_ref()?.record_count)),
@@ -52,7 +50,8 @@ impl Relation for DataFiles {
             count("bytes", |row: &Row| Some(row.listed.as_ref()?.file_size)),
             long("snapshot_id", |row: &Row| row.listed.as_ref()?.snapshot_id),
             long("sequence_number", |row: &Row| Some(row.listed.as_ref()?.sequence_number)),
-        ]
+        ]);
+        columns
     }
 
     fn rows(home: &OpenHome) -> Vec<Row> {

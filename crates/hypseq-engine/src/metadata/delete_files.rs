@@ -7,6 +7,7 @@ use std::sync::Arc;
 use hypseq_iceberg::{DataFile, DeleteFile, DeleteKind};
 use rayon::prelude::*;
 
+use super::of_generation;
 use crate::computed::{Column, Relation, count, long, text};
 use crate::homes::OpenHome;
 use crate::load::Generation;
@@ -29,11 +30,8 @@ impl Relation for DeleteFiles {
     type Row = Row;
 
     fn columns() -> Vec<Column<Row>> {
-        vec![
-            text("dataset", |row: &Row| Some(&row.generation.partition.dataset)),
-            text("partition", |row: &Row| Some(&row.generation.partition.path)),
-            text("generation", |row: &Row| Some(&row.generation.name)),
-            text("state", |row: &Row| Some(row.generation.state.label())),
+        let mut columns = of_generation(|row: &Row| &row.generation);
+        columns.extend([
             text("file", |row: &Row| Some(&row.file)),
             text("kind", |row: &Row| {
                 Some(match row.delete.kind {
@@ -45,7 +43,8 @@ impl Relation for DeleteFiles {
             count("deleted_rows", |row: &Row| Some(row.deleted_rows)),
             long("snapshot_id", |row: &Row| row.delete.snapshot_id),
             long("sequence_number", |row: &Row| Some(row.delete.sequence_number)),
-        ]
+        ]);
+        columns
     }
 
     fn rows(home: &OpenHome) -> Vec<Row> {

@@ -7,6 +7,7 @@ use hypseq_scan::{Figures, LazyScan, scan_generation};
 use rayon::prelude::*;
 
 use super::micros;
+use super::of_generation;
 use crate::computed::{Column, Relation, count, long, text, time};
 use crate::homes::OpenHome;
 use crate::load::Generation;
@@ -41,11 +42,8 @@ impl Relation for Generations {
     type Row = Row;
 
     fn columns() -> Vec<Column<Row>> {
-        vec![
-            text("dataset", |row: &Row| Some(&row.generation.partition.dataset)),
-            text("partition", |row: &Row| Some(&row.generation.partition.path)),
-            text("generation", |row: &Row| Some(&row.generation.name)),
-            text("state", |row: &Row| Some(row.generation.state.label())),
+        let mut columns = of_generation(|row: &Row| &row.generation);
+        columns.extend([
             time("retired_at", |row: &Row| micros(row.generation.retired_at.as_deref()?)),
             count("visible_rows", |row: &Row| Some(row.figures()?.visible_rows)),
             count("raw_rows", |row: &Row| Some(row.figures()?.raw_rows)),
@@ -63,7 +61,8 @@ impl Relation for Generations {
             text("table_uuid", |row: &Row| Some(&row.generation.table()?.metadata.table_uuid)),
             text("path", |row: &Row| Some(&row.path)),
             text("problem", |row: &Row| row.figures.as_ref().err().map(String::as_str)),
-        ]
+        ]);
+        columns
     }
 
     fn rows(home: &OpenHome) -> Vec<Row> {

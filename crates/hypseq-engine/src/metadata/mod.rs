@@ -19,8 +19,9 @@ use std::sync::Arc;
 use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
 use datafusion::catalog::TableProvider;
 
-use crate::computed::{Computed, Relation};
+use crate::computed::{Column, Computed, Relation, text};
 use crate::homes::Homes;
+use crate::load::Generation;
 
 /// Every table of the schema, by name.
 pub(crate) fn tables(homes: &Arc<Homes>) -> BTreeMap<String, Arc<dyn TableProvider>> {
@@ -37,6 +38,16 @@ pub(crate) fn tables(homes: &Arc<Homes>) -> BTreeMap<String, Arc<dyn TableProvid
         table::<snapshots::Snapshots>(homes),
         table::<watermarks::Watermarks>(homes),
     ])
+}
+
+/// The columns that say which generation a row belongs to.
+fn of_generation<R: 'static>(generation: fn(&R) -> &Generation) -> Vec<Column<R>> {
+    vec![
+        text("dataset", move |row| Some(&generation(row).partition.dataset)),
+        text("partition", move |row| Some(&generation(row).partition.path)),
+        text("generation", move |row| Some(&generation(row).name)),
+        text("state", move |row| Some(generation(row).state.label())),
+    ]
 }
 
 /// A time as HypAware writes them, in microseconds since 1970.

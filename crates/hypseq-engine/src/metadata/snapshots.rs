@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use hypseq_iceberg::Snapshot;
 
+use super::of_generation;
 use crate::computed::{Column, Relation, flag, long, text, time};
 use crate::homes::OpenHome;
 use crate::load::Generation;
@@ -24,18 +25,16 @@ impl Relation for Snapshots {
     type Row = Row;
 
     fn columns() -> Vec<Column<Row>> {
-        vec![
-            text("dataset", |row: &Row| Some(&row.generation.partition.dataset)),
-            text("partition", |row: &Row| Some(&row.generation.partition.path)),
-            text("generation", |row: &Row| Some(&row.generation.name)),
-            text("state", |row: &Row| Some(row.generation.state.label())),
+        let mut columns = of_generation(|row: &Row| &row.generation);
+        columns.extend([
             long("snapshot_id", |row: &Row| Some(row.snapshot.id)),
             long("parent_id", |row: &Row| row.snapshot.parent_id),
             flag("is_current", |row: &Row| Some(row.is_current)),
             time("committed_at", |row: &Row| row.snapshot.timestamp_ms.checked_mul(1000)),
             text("operation", |row: &Row| row.snapshot.operation.as_deref()),
             long("sequence_number", |row: &Row| Some(row.snapshot.sequence_number)),
-        ]
+        ]);
+        columns
     }
 
     fn rows(home: &OpenHome) -> Vec<Row> {
