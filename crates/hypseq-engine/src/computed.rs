@@ -84,6 +84,14 @@ pub(crate) struct Computed {
 }
 
 impl Computed {
+    /// A table of batches with a schema, which is handed to whoever makes them.
+    pub(crate) fn of_batches(
+        schema: SchemaRef,
+        batches: impl Fn(&SchemaRef) -> Result<Vec<RecordBatch>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { schema, batches: Arc::new(batches) }
+    }
+
     /// The table of a relation over the homes of a session.
     pub(crate) fn relation<R: Relation>(homes: &Arc<Homes>) -> Self {
         let (several, homes) = (homes.are_several(), Arc::clone(homes));
@@ -110,7 +118,7 @@ impl Computed {
             };
             rows()?.into_iter().map(batch).collect()
         };
-        Self { schema, batches: Arc::new(batches) }
+        Self::of_batches(schema, batches)
     }
 }
 

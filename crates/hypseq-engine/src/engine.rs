@@ -1,6 +1,7 @@
 //! The engine: homes in, streams of rows out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,15 +16,16 @@ use datafusion::execution::SendableRecordBatchStream;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{Stream, TryStreamExt as _};
-use hypseq_cache::{Home, Problem};
+use hypseq_cache::{Home, PartitionId, Problem};
 
 use crate::catalog::{CACHE, CATALOG, COMPLETE, Catalog, LIVE, RAW, SPOOL};
 use crate::dataset::Dataset;
 use crate::footer::Footers;
 use crate::functions::Datasets;
-use crate::homes::{Homes, labels};
+use crate::homes::{Homes, OpenHome, labels};
 use crate::load::load;
 use crate::spool::SpoolSchema;
+use crate::target::Protected;
 use crate::{Error, functions, metadata, output, session, statements};
 
 /// How much of the machine queries may use.
@@ -42,7 +44,7 @@ pub struct EngineOptions {
 /// would look like the whole. Files that a condition on partition, provenance, seq or time rules out are not needed.
 pub struct Engine {
     context: SessionContext,
-    protected: Vec<PathBuf>,
+    protected: Protected,
     broken: BTreeMap<String, Problem>,
     homes: Arc<Homes>,
     datasets: Arc<Datasets>,
@@ -58,6 +60,17 @@ pub struct Statement(ParsedStatement);
 /// A statement that has no rows to show (`CREATE VIEW`) has a schema without columns and no batches.
 pub struct Rows {
     stream: SendableRecordBatchStream,
+    unfinished: Option<Unfinished>,
+}
+
+/// A file that a statement is writing. One that does not come to its end would look whole.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // There may be none yet, and whoever hears of the failure hears of nothing else.
+        let _ = fs::remove_file(&self.0);
+    }
 }
 
 impl Engine {
@@ -70,6 +83,7 @@ impl Engine {
     /// # Errors
     /// The session cannot be set up.
     pub async fn open(homes: &[Home], options: &EngineOptions) -> Result<(Self, Vec<Problem>), Error> {
+        let protected = Protected::new(homes);
         let labels = labels(homes);
         let loading: Vec<_> = homes
             .iter()
@@ -105,14 +119,35 @@ impl Engine {
         functions::register(&context, &datasets, &footers);
         let spool = Arc::new(SpoolSchema::new(Arc::clone(&homes), Arc::clone(&datasets)));
         context.register_catalog(CATALOG, Arc::new(catalog(&homes, &datasets, &footers, &spool).map_err(setup)?));
-        let protected = homes.iter().flat_map(|home| [home.home.root(), home.home.cache_root()]);
-        let protected = protected.filter_map(|folder| folder.canonicalize().ok()).collect();
         Ok((Self { context, protected, broken, homes, datasets, spool }, problems))
     }
 
-    /// The names of the datasets.
+    /// The names of the datasets that have a table in schema `live`.
     pub fn datasets(&self) -> impl Iterator<Item = &str> {
         self.datasets.keys().map(String::as_str)
+    }
+
+    /// The names of the datasets that have one in schema `spool`: the others, and those of which nothing was flushed yet.
+    pub fn spooled_datasets(&self) -> Vec<String> {
+        self.spool.table_names()
+    }
+
+    /// The paths of the partitions of a dataset.
+    pub fn partitions(&self, dataset: &str) -> BTreeSet<&str> {
+        let of_dataset = self.homes.partitions().filter(|partition| partition.id.dataset == dataset);
+        of_dataset.map(|partition| partition.id.path.as_str()).collect()
+    }
+
+    /// The names of the generations of a partition.
+    pub fn generations(&self, dataset: &str, partition: &str) -> BTreeSet<&str> {
+        let is_meant = |id: &PartitionId| id.dataset == dataset && id.path == partition;
+        let of_partition = self.homes.generations().filter(|generation| is_meant(&generation.partition));
+        of_partition.map(|generation| generation.name.as_str()).collect()
+    }
+
+    /// The column that holds the time of a dataset's rows, where one is known.
+    pub fn time_column(&self, dataset: &str) -> Option<String> {
+        self.datasets.get(dataset)?.time_column()
     }
 
     /// Whether some dataset has a column of this name. Partition segments are columns; those that say where a row is from
@@ -130,7 +165,7 @@ impl Engine {
     /// What the queries so far have found to be unreadable, beyond the problems that were known when the session opened.
     pub fn problems(&self) -> Vec<Problem> {
         let of_generations = self.homes.generations().flat_map(|generation| generation.problems());
-        of_generations.chain(self.spool.problems().iter().cloned()).collect()
+        of_generations.chain(self.homes.iter().flat_map(OpenHome::noted)).collect()
     }
 
     /// Splits a script into statements and checks that each is of an allowed kind, before any is run.
@@ -162,9 +197,10 @@ impl Engine {
         let plan = self.context.state().statement_to_plan(statement.0.clone()).await.map_err(failed)?;
         let plan = plan.with_param_values(ParamValues::from(params)).map_err(failed)?;
         statements::check_plan(&plan, &self.protected)?;
+        let unfinished = statements::target(&plan, &self.protected)?.map(Unfinished);
         let plan = output::presentable(plan).map_err(failed)?;
         let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
-        Ok(Rows { stream: frame.execute_stream().await.map_err(failed)? })
+        Ok(Rows { stream: frame.execute_stream().await.map_err(failed)?, unfinished })
     }
 
     /// An error for a person, with what is known of a table that is not there.
@@ -216,9 +252,7 @@ fn catalog(
     let mut cache = metadata::tables(homes);
     let of_complete =
         datasets.iter().filter_map(|(name, dataset)| Some((name, dataset, Arc::clone(complete.get(name)?))));
-    if let Some(seqs) = metadata::seqs::view(of_complete)? {
-        cache.insert("seqs".to_owned(), seqs);
-    }
+    cache.insert("seqs".to_owned(), metadata::seqs::view(of_complete)?);
     let catalog = Catalog::new([(LIVE, live), (RAW, raw), (COMPLETE, complete), (CACHE, cache)]);
     Ok(catalog.with(SPOOL, Arc::clone(spool) as Arc<dyn SchemaProvider>))
 }
@@ -243,6 +277,9 @@ impl Stream for Rows {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = Pin::new(&mut self.stream).poll_next(cx);
+        if matches!(next, Poll::Ready(None)) {
+            self.unfinished.take().map(std::mem::forget);
+        }
         next.map(|next| next.map(|batch| batch.map_err(|error| Error::from_datafusion(&error))))
     }
 }

@@ -50,6 +50,7 @@ impl Error {
                 "the statement needs more memory than it may have: {message}\n  hint: allow more with --memory-limit, or ask for \
                  fewer columns or groups"
             )),
+            DataFusionError::SQL(error, _) => Self::Query(with_hint(&error.to_string())),
             root => Self::Query(with_hint(&root.message())),
         }
     }
@@ -59,6 +60,12 @@ impl Error {
 fn with_hint(message: &str) -> String {
     if message.contains("Error parsing timestamp from") {
         return format!("{message}\n  hint: write a time as '2026-07-28T21:00:00Z'; without a zone it is UTC");
+    }
+    // The list of columns would push everything else off the screen.
+    if let Some((error, _)) =
+        message.split_once(" Valid fields are ").or_else(|| message.split_once("\nValid fields are "))
+    {
+        return format!("{error}\n  hint: DESCRIBE shows the columns of a table");
     }
     message.to_owned()
 }

@@ -44,21 +44,9 @@ impl GetExt for Ndjson {
     }
 }
 
-/// A format in which everything is text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TextFormat {
-    Csv,
-    Json,
-}
-
-impl TextFormat {
-    pub(crate) fn of(file_type: &dyn FileType) -> Option<Self> {
-        match &*file_type.get_ext() {
-            "csv" => Some(Self::Csv),
-            NDJSON | "json" => Some(Self::Json),
-            _ => None,
-        }
-    }
+/// Whether everything in files of a format is text.
+pub(crate) fn is_text(file_type: &dyn FileType) -> bool {
+    matches!(&*file_type.get_ext(), "csv" | NDJSON | "json")
 }
 
 /// Checks that the format of a file is said, and is one of those that are written.

@@ -1,7 +1,7 @@
 //! The homes of a session, opened.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use hypseq_cache::{Home, Partition, Problem};
 
@@ -18,9 +18,26 @@ pub(crate) struct OpenHome {
     pub generations: Vec<Arc<Generation>>,
     /// What could not be read.
     pub problems: Vec<Problem>,
+    /// What queries found to be unreadable, the generations aside.
+    pub noted: Mutex<Vec<Problem>>,
 }
 
 impl OpenHome {
+    /// Notes what a query found, once.
+    pub(crate) fn note(&self, problems: impl IntoIterator<Item = Problem>) {
+        let mut noted = self.noted.lock().unwrap_or_else(PoisonError::into_inner);
+        for problem in problems {
+            if !noted.contains(&problem) {
+                noted.push(problem);
+            }
+        }
+    }
+
+    /// What [`OpenHome::note`] was told.
+    pub(crate) fn noted(&self) -> Vec<Problem> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// The generations of one partition.
     pub(crate) fn generations_of(&self, partition: &Partition) -> impl Iterator<Item = &Arc<Generation>> {
         self.generations.iter().filter(|generation| generation.partition == partition.id)
@@ -45,6 +62,10 @@ impl Homes {
     pub(crate) fn blame(&mut self, dataset: &str, problem: &Problem) {
         let has = |home: &&mut OpenHome| home.generations.iter().any(|g| g.partition.dataset == dataset);
         self.0.iter_mut().filter(has).for_each(|home| home.problems.push(problem.clone()));
+    }
+
+    pub(crate) fn partitions(&self) -> impl Iterator<Item = &Partition> {
+        self.0.iter().flat_map(|home| &home.partitions)
     }
 
     pub(crate) fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {

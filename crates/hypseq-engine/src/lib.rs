@@ -6,7 +6,7 @@
 //! | `raw` | every physical row of every generation, with provenance columns |
 //! | `complete` | the union over generations, one row per seq and partition |
 //! | `spool` | rows captured and not yet flushed |
-//! | `cache` | the metadata: `partitions`, `generations`, `snapshots`, `data_files`, `delete_files`, `watermarks`, `allocator`, `problems`, and `seqs`: who has which |
+//! | `cache` | the metadata: `partitions`, `generations`, `snapshots`, `data_files`, `delete_files`, `deleted_rows`, `watermarks`, `allocator`, `problems`, and `seqs`: who has which |
 //!
 //! Columns come in the order of the dataset's schema, then the segments of the partition path that are not columns
 //! already. With several homes, `home` comes first. Variant columns are JSON text, times are UTC, and the seq is there
@@ -24,7 +24,8 @@
 //! `generation('<dataset>', '<partition>', '<name>')` and `snapshot('<dataset>', '<partition>', <id>)` have the columns of
 //! `live`: the rows of that generation, or of its generation at that snapshot, deletes applied.
 //! `seq_at('<dataset>', '<partition>', <time>)` has the answers to a time in the live generation, as `hypseq resolve` gives
-//! them, and `time_of_seq('<dataset>', '<partition>', <seq>)` the rows on both sides of a seq.
+//! them, and `time_of_seq('<dataset>', '<partition>', <seq>)` the rows on both sides of a seq. `known(x)` is `x`, and an
+//! error where that is null: `NOT known(_deleted)` in schema `raw` does not leave a row out of which it cannot be told.
 
 mod catalog;
 mod chunks;
@@ -41,6 +42,7 @@ mod formats;
 mod functions;
 mod homes;
 mod infer;
+mod known;
 mod load;
 mod metadata;
 mod output;
@@ -54,12 +56,14 @@ mod session;
 mod shape;
 mod spool;
 mod statements;
+mod target;
 mod variant;
 
 pub use engine::{Engine, EngineOptions, Rows, Statement};
 pub use error::{Error, Unreadable};
 pub use functions::TABLE_FUNCTIONS;
 pub use output::is_text_in_json;
+pub use target::Protected;
 
 pub use datafusion::arrow;
 pub use datafusion::common::ScalarValue;

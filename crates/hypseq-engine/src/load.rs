@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use hypseq_cache::{GenerationState, Home, Partition, PartitionId, Problem, Severity};
 use hypseq_iceberg::{DeletedRows, Error, Schema, SnapshotFiles, Table};
@@ -75,7 +75,7 @@ pub(crate) fn load(home: Home, label: Arc<str>) -> OpenHome {
     };
     let generations: Vec<Arc<Generation>> = unread.into_par_iter().map(open).map(Arc::new).collect();
     problems.extend(generations.iter().filter_map(|generation| generation.problem_of_table()));
-    OpenHome { label, home, partitions, generations, problems }
+    OpenHome { label, home, partitions, generations, problems, noted: Mutex::default() }
 }
 
 fn no_live_generation(partition: &Partition) -> Problem {

@@ -9,7 +9,7 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::catalog::{CATALOG, LIVE};
 use crate::statements::AGGREGATE_FILTER;
-use crate::{EngineOptions, formats};
+use crate::{EngineOptions, formats, known};
 
 /// Limits that all queries of a session share.
 pub(crate) fn runtime(options: &EngineOptions) -> Result<Arc<RuntimeEnv>> {
@@ -36,6 +36,7 @@ pub(crate) fn context(options: &EngineOptions, runtime: Arc<RuntimeEnv>) -> Resu
         config = config.with_target_partitions(partitions);
     }
     let mut context = SessionContext::new_with_config_rt(config, runtime);
+    context.register_udf(known::udf());
     datafusion_functions_json::register_all(&mut context)?;
     formats::register(&context)?;
     Ok(context)

@@ -6,12 +6,14 @@ use std::path::{Path, PathBuf};
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::dml::CopyTo;
 use datafusion::logical_expr::sqlparser::ast;
 use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement};
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::sql::parser::{DFParser, ResetStatement, Statement};
 
 use crate::dialect::HypDialect;
+use crate::target::Protected;
 use crate::{Error, formats};
 
 /// The option that makes DataFusion 55 leave rows out of `min` and `max` over several files, without an error
@@ -42,6 +44,11 @@ pub(crate) fn parse(script: &str) -> Result<VecDeque<Statement>, Error> {
 fn check(statement: &Statement) -> Result<(), Error> {
     match statement {
         Statement::Statement(statement) => check_sql(statement),
+        Statement::Explain(explain)
+            if explain.options.analyze && matches!(*explain.statement, Statement::CopyTo(_)) =>
+        {
+            Err(refused("EXPLAIN ANALYZE COPY", "it would write the file; EXPLAIN alone does not"))
+        }
         Statement::Explain(explain) => check(&explain.statement),
         Statement::CreateExternalTable(_) => Ok(()),
         Statement::CopyTo(copy) => formats::check(copy),
@@ -97,9 +104,16 @@ fn refused(statement: &str, reason: impl Into<String>) -> Error {
     Error::Refused { statement: statement.to_owned(), reason: reason.into(), hint: ALLOWED.to_owned() }
 }
 
-/// Checks what a statement turned out to do, wherever in the plan: `protected` are folders into which nothing may be
-/// written.
-pub(crate) fn check_plan(plan: &LogicalPlan, protected: &[PathBuf]) -> Result<(), Error> {
+/// The file that a statement writes, if it writes one.
+pub(crate) fn target(plan: &LogicalPlan, protected: &Protected) -> Result<Option<PathBuf>, Error> {
+    match plan {
+        LogicalPlan::Copy(copy) => check_target(copy, protected).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Checks what a statement turned out to do, wherever in the plan.
+pub(crate) fn check_plan(plan: &LogicalPlan, protected: &Protected) -> Result<(), Error> {
     let mut verdict = Ok(());
     plan.apply_with_subqueries(|node| {
         verdict = check_node(node, protected);
@@ -109,48 +123,41 @@ pub(crate) fn check_plan(plan: &LogicalPlan, protected: &[PathBuf]) -> Result<()
     verdict
 }
 
-fn check_node(node: &LogicalPlan, protected: &[PathBuf]) -> Result<(), Error> {
+fn check_node(node: &LogicalPlan, protected: &Protected) -> Result<(), Error> {
     match node {
         LogicalPlan::Dml(dml) => Err(refused(&dml.op.to_string().to_uppercase(), "nothing is ever changed here")),
         LogicalPlan::Ddl(DdlStatement::CreateView(_) | DdlStatement::CreateExternalTable(_))
         | LogicalPlan::Statement(PlanStatement::SetVariable(_) | PlanStatement::ResetVariable(_)) => Ok(()),
         LogicalPlan::Ddl(ddl) => Err(refused(ddl.name(), "it is not one of the statements allowed here")),
         LogicalPlan::Statement(other) => Err(refused(other.name(), "it is not one of the statements allowed here")),
-        LogicalPlan::Copy(copy) => check_target(&copy.output_url, protected),
+        LogicalPlan::Copy(copy) => check_target(copy, protected).map(drop),
         _ => Ok(()),
     }
 }
 
-fn check_target(target: &str, protected: &[PathBuf]) -> Result<(), Error> {
+/// Checks the place that a statement writes to, and says which file it is.
+fn check_target(copy: &CopyTo, protected: &Protected) -> Result<PathBuf, Error> {
+    let target = &copy.output_url;
+    let refused = |reason: String| Error::Refused {
+        statement: format!("COPY TO '{target}'"),
+        reason,
+        hint: "name a new file, in a folder outside of every home and cache".to_owned(),
+    };
     let url = ListingTableUrl::parse(target).map_err(|error| Error::from_datafusion(&error))?;
-    let refused = |reason: String| Err(refused(&format!("COPY TO '{target}'"), reason));
     if url.scheme() != "file" {
-        return refused(format!("only local files are written, not {}:", url.scheme()));
+        return Err(refused(format!("only local files are written, not {}:", url.scheme())));
+    }
+    if !copy.partition_by.is_empty() || url.is_collection() || url.get_glob().is_some() {
+        return Err(refused("one file is written, not a folder or a pattern of names".to_owned()));
     }
     let path = LocalFileSystem::new().path_to_filesystem(url.prefix());
-    let path = match path.map_err(|error| error.to_string()).and_then(|path| canonical(&path)) {
-        Ok(path) => path,
-        Err(error) => return refused(format!("the path cannot be resolved: {error}")),
-    };
-    match protected.iter().find(|folder| path.starts_with(folder)) {
-        Some(folder) => refused(format!("it lies in `{}`, and nothing is ever written there", folder.display())),
-        None => Ok(()),
+    let path = path.map_err(|error| refused(format!("the path cannot be resolved: {error}")))?;
+    protected.check(&path).map_err(refused)?;
+    if path.symlink_metadata().is_ok() {
+        return Err(refused("it is there already, and nothing is overwritten".to_owned()));
     }
-}
-
-/// The path without links, of which the end need not exist.
-fn canonical(path: &Path) -> Result<PathBuf, String> {
-    let mut missing = Vec::new();
-    for existing in path.ancestors() {
-        match existing.canonicalize() {
-            Ok(found) => return Ok(missing.iter().rev().fold(found, |path, name| path.join(name))),
-            Err(error) => match existing.file_name() {
-                // A link that leads nowhere yet would be followed by the write.
-                Some(_) if existing.is_symlink() => return Err(format!("`{}` leads nowhere", existing.display())),
-                Some(name) => missing.push(name),
-                None => return Err(error.to_string()),
-            },
-        }
+    if !path.parent().is_some_and(Path::is_dir) {
+        return Err(refused("there is no such folder".to_owned()));
     }
-    Err("it is empty".to_owned())
+    Ok(path)
 }

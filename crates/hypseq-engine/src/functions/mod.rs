@@ -60,7 +60,12 @@ impl Function {
     }
 
     fn wrong(self, argument: &Expr) -> datafusion::error::DataFusionError {
-        plan_datafusion_err!("expected {}, found `{argument}`", self.usage())
+        let found = match argument {
+            Expr::Literal(value, _) if value.try_as_str().is_some() => format!("'{value}'"),
+            Expr::Literal(value, _) => value.to_string(),
+            other => other.to_string(),
+        };
+        plan_datafusion_err!("expected {}, found {found}", self.usage())
     }
 
     fn text(self, argument: &Expr) -> Result<String> {
@@ -77,9 +82,15 @@ impl Function {
 
     /// Microseconds since 1970.
     fn time(self, argument: &Expr) -> Result<i64> {
-        match self.cast(argument, &DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())))? {
-            ScalarValue::TimestampMicrosecond(Some(micros), _) => Ok(micros),
-            _ => Err(self.wrong(argument)),
+        let utc = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
+        let ScalarValue::TimestampMicrosecond(Some(micros), _) = self.cast(argument, &utc)? else {
+            return Err(self.wrong(argument));
+        };
+        match self.text(argument) {
+            Ok(text) if !has_zone(&text) => {
+                plan_err!("'{text}' is a time without a zone\n  hint: end it with `Z` for UTC, or with an offset")
+            }
+            _ => Ok(micros),
         }
     }
 
@@ -163,6 +174,13 @@ fn named(generations: &[Arc<Generation>], name: &str) -> Result<Vec<Arc<Generati
         let known: Vec<&str> = generations.iter().map(|generation| generation.name.as_str()).collect();
         return plan_err!("there is no generation `{name}`\n  hint: there are {}", known.join(", "));
     }
+    if let Some(leftover) = found.iter().find(|generation| generation.table().is_none()) {
+        return plan_err!(
+            "`{}` has no readable metadata, so which of its rows are visible is not known\n  hint: schema raw shows the rows \
+             of its data files",
+            leftover.dir.display()
+        );
+    }
     Ok(found)
 }
 
@@ -174,6 +192,11 @@ fn live(generations: &[Arc<Generation>], partition: &str) -> Result<Vec<Arc<Gene
         );
     }
     Ok(live)
+}
+
+/// Whether a text says `Z` or an offset after its date.
+fn has_zone(time: &str) -> bool {
+    time.get("2026-07-28".len()..).is_some_and(|rest| rest.ends_with(['Z', 'z']) || rest.contains(['+', '-']))
 }
 
 type AtSnapshot = (Arc<Generation>, hypseq_iceberg::Snapshot);

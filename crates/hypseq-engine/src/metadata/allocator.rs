@@ -22,6 +22,12 @@ impl Relation for Counter {
     }
 
     fn rows(home: &OpenHome) -> Vec<Allocator> {
-        home.home.allocator().ok().flatten().into_iter().collect()
+        match home.home.allocator() {
+            Ok(allocator) => allocator.into_iter().collect(),
+            Err(problem) => {
+                home.note([problem]);
+                Vec::new()
+            }
+        }
     }
 }

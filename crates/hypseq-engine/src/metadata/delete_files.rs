@@ -33,12 +33,7 @@ impl Relation for DeleteFiles {
         let mut columns = of_generation(|row: &Row| &row.generation);
         columns.extend([
             text("file", |row: &Row| Some(&row.file)),
-            text("kind", |row: &Row| {
-                Some(match row.delete.kind {
-                    DeleteKind::DeletionVector { .. } => "deletion vector",
-                    DeleteKind::Positions => "position deletes",
-                })
-            }),
+            text("kind", |row: &Row| Some(kind(&row.delete.kind))),
             text("data_file", |row: &Row| Some(&row.data_file)),
             count("deleted_rows", |row: &Row| Some(row.deleted_rows)),
             long("snapshot_id", |row: &Row| row.delete.snapshot_id),
@@ -49,6 +44,14 @@ impl Relation for DeleteFiles {
 
     fn rows(home: &OpenHome) -> Vec<Row> {
         home.generations.par_iter().flat_map_iter(rows_of).collect()
+    }
+}
+
+/// What a delete file is.
+pub(super) fn kind(kind: &DeleteKind) -> &'static str {
+    match kind {
+        DeleteKind::DeletionVector { .. } => "deletion vector",
+        DeleteKind::Positions => "position deletes",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hypseq_iceberg::SnapshotFiles;
-use hypseq_scan::{Figures, LazyScan, scan_generation};
+use hypseq_scan::{Figures, LazyScan, scan_files, scan_generation};
 use rayon::prelude::*;
 
 use super::micros;
@@ -82,10 +82,19 @@ fn row(generation: &Arc<Generation>) -> Row {
     }
 }
 
+/// A folder that never was a whole generation: no row of its data files is visible.
+fn leftover(generation: &Generation) -> Result<Figures, String> {
+    if let Some(lost) = generation.snapshot().lost.first() {
+        return Err(format!("cannot read `{}`: {}", lost.path.display(), lost.message));
+    }
+    let paths: Vec<_> = generation.unreferenced().files.iter().map(|file| file.path.clone()).collect();
+    Ok(scan_files(&paths).figures())
+}
+
 /// From bounds where they can tell, else from all rows.
 fn figures(generation: &Generation, files: &SnapshotFiles) -> Result<Figures, String> {
     let (Some(table), Some(columns)) = (generation.table(), generation.columns()) else {
-        return Err("it has no readable metadata".to_owned());
+        return leftover(generation);
     };
     if let Some(lost) = generation.snapshot().lost.first() {
         return Err(format!("cannot read `{}`: {}", lost.path.display(), lost.message));

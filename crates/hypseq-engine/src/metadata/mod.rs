@@ -6,6 +6,7 @@
 mod allocator;
 mod data_files;
 mod delete_files;
+mod deleted_rows;
 mod generations;
 mod partitions;
 mod problems;
@@ -32,6 +33,7 @@ pub(crate) fn tables(homes: &Arc<Homes>) -> BTreeMap<String, Arc<dyn TableProvid
         table::<allocator::Counter>(homes),
         table::<data_files::DataFiles>(homes),
         table::<delete_files::DeleteFiles>(homes),
+        table::<deleted_rows::DeletedRows>(homes),
         table::<generations::Generations>(homes),
         table::<partitions::Partitions>(homes),
         table::<problems::Problems>(homes),

@@ -47,6 +47,7 @@ impl Relation for Problems {
         problems.extend(home.home.allocator().err());
         problems.extend(home.home.policy().problems);
         problems.extend(home.home.visit_spool(drop));
+        problems.extend(home.noted().into_iter().filter(|noted| !problems.contains(noted)).collect::<Vec<_>>());
         problems.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.path.cmp(&b.path)));
         problems.into_iter().map(|problem| Row { path: problem.path.display().to_string(), problem }).collect()
     }

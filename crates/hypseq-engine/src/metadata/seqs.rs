@@ -3,23 +3,24 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::catalog::TableProvider;
 use datafusion::catalog::view::ViewTable;
 use datafusion::common::Result;
+use datafusion::datasource::empty::EmptyTable;
 use datafusion::datasource::provider_as_source;
 use datafusion::logical_expr::{Expr, LogicalPlanBuilder, cast, lit};
 use datafusion::prelude::ident;
 use datafusion::scalar::ScalarValue;
+use hypseq_iceberg::FieldType;
 
 use crate::dataset::{Dataset, SEQ};
-use crate::schema::UTC;
+use crate::schema::{UTC, arrow_field};
 
-/// A view over the tables of schema `complete`: each seq once per partition, from whichever generation has it. None where
-/// there is no dataset.
+/// A view over the tables of schema `complete`: each seq once per partition, from whichever generation has it.
 pub(crate) fn view<'a>(
     complete: impl Iterator<Item = (&'a String, &'a Arc<Dataset>, Arc<dyn TableProvider>)>,
-) -> Result<Option<Arc<dyn TableProvider>>> {
+) -> Result<Arc<dyn TableProvider>> {
     let mut union: Option<LogicalPlanBuilder> = None;
     for (name, dataset, table) in complete {
         let rows = LogicalPlanBuilder::scan(name.as_str(), provider_as_source(table), None)?
@@ -30,9 +31,21 @@ pub(crate) fn view<'a>(
             None => rows,
         });
     }
-    let view =
-        union.map(|union| union.build().map(|plan| Arc::new(ViewTable::new(plan, None)) as Arc<dyn TableProvider>));
-    view.transpose()
+    Ok(match union {
+        Some(union) => Arc::new(ViewTable::new(union.build()?, None)),
+        None => Arc::new(EmptyTable::new(Arc::new(Schema::new(without_datasets())))),
+    })
+}
+
+fn without_datasets() -> Vec<Field> {
+    vec![
+        arrow_field("seq", FieldType::Long),
+        arrow_field("dataset", FieldType::String),
+        arrow_field("partition", FieldType::String),
+        arrow_field("time", FieldType::Timestamptz),
+        arrow_field("generation", FieldType::String),
+        arrow_field("deleted", FieldType::Boolean),
+    ]
 }
 
 fn columns(name: &str, dataset: &Dataset) -> Vec<Expr> {

@@ -51,6 +51,8 @@ impl Relation for Watermarks {
             };
             Row { dataset, partition, path: file.path.display().to_string(), file }
         };
-        home.home.watermarks().value.into_iter().map(row).collect()
+        let found = home.home.watermarks();
+        home.note(found.problems);
+        found.value.into_iter().map(row).collect()
     }
 }

@@ -13,10 +13,14 @@ fn a_generation_shows_its_visible_rows() {
         for row in rows(&engine, "SELECT dataset, partition, generation, visible_rows FROM cache.generations") {
             let [dataset, partition, generation] =
                 ["dataset", "partition", "generation"].map(|c| row[c].as_str().unwrap());
-            if row["visible_rows"].is_null() {
+            let from = format!("generation('{dataset}', '{partition}', '{generation}')");
+            // What is left of a compaction that was killed.
+            if generation == "table-1796099999999" {
+                let error = try_rows(&engine, &format!("SELECT * FROM {from}")).unwrap_err().to_string();
+                assert!(error.contains("has no readable metadata"), "{error}");
+                assert!(error.contains("hint: schema raw"), "{error}");
                 continue;
             }
-            let from = format!("generation('{dataset}', '{partition}', '{generation}')");
             let raw = format!(
                 "SELECT _hyp_ingest_seq AS seq FROM raw.\"{dataset}\" WHERE _partition = '{partition}'
                  AND _generation = '{generation}' AND _referenced AND NOT _deleted ORDER BY seq"
@@ -140,9 +144,14 @@ fn what_is_not_there_is_said_with_what_is() {
         ("generation('ai_gateway_messages', 'source=codex')", "expected generation('<dataset>', "),
         ("generation('ai_gateway_messages', 'source=codex', 7)", "expected generation('<dataset>', "),
         ("snapshot('ai_gateway_messages', 'source=codex', 7)", "has a snapshot 7\n  hint: they are in cache.snapshots"),
-        ("snapshot('ai_gateway_messages', 'source=codex', 'x')", "<snapshot id>), found `"),
-        ("seq_at('ai_gateway_messages', 'source=codex', 'tuesday')", "'<time>'), found `"),
-        ("seq_at('ai_gateway_messages', 'source=codex', 1785272400)", "'<time>'), found `"),
+        ("snapshot('ai_gateway_messages', 'source=codex', 'x')", "<snapshot id>), found 'x'"),
+        ("seq_at('ai_gateway_messages', 'source=codex', 'tuesday')", "'<time>'), found 'tuesday'"),
+        (
+            "seq_at('ai_gateway_messages', 'source=codex', '2026-07-28 21:00:00')",
+            "is a time without a zone\n  hint: end",
+        ),
+        ("seq_at('ai_gateway_messages', 'source=codex', '2026-07-28')", "is a time without a zone\n  hint: end"),
+        ("seq_at('ai_gateway_messages', 'source=codex', 1785272400)", "'<time>'), found 1785272400"),
         ("time_of_seq('ai_gateway_messages', 'source=codex', _pos)", "<seq>)"),
     ] {
         let error = try_rows(&engine, &format!("SELECT * FROM {from}")).unwrap_err().to_string();

@@ -156,6 +156,40 @@ fn delete_files_say_what_they_delete() {
 }
 
 #[test]
+fn deleted_rows_are_told_one_by_one() {
+    for name in ["neutral", "skew"] {
+        let engine = corpus(name);
+        let by_delete = "SELECT data_file AS file, pos FROM cache.deleted_rows ORDER BY 1, 2";
+        let by_row = "SELECT _file AS file, _pos AS pos FROM raw.ai_gateway_messages WHERE _deleted ORDER BY 1, 2";
+        assert_eq!(rows(&engine, by_delete), rows(&engine, by_row), "{name}");
+        let of_files = "SELECT file, count(*) AS deleted_rows FROM cache.deleted_rows GROUP BY 1 ORDER BY 1";
+        let files = "SELECT file, sum(deleted_rows) AS deleted_rows FROM cache.delete_files GROUP BY 1 ORDER BY 1";
+        assert_eq!(rows(&engine, of_files), rows(&engine, files), "{name}");
+    }
+}
+
+#[test]
+fn what_is_unreadable_in_a_watermark_or_the_allocator_is_a_problem_afterwards() {
+    let dir = copy("sinks");
+    fs::write(dir.path().join("sinks/hypaware/cache/_hyp_ingest_seq.json"), "{").unwrap();
+    let (engine, _) = open(&[dir.path().join("sinks")]);
+    let codes = || engine.problems().iter().map(|problem| problem.code).collect::<Vec<_>>();
+    assert_eq!(codes(), [""; 0]);
+    assert_eq!(value(&engine, "SELECT count(*) FROM cache.allocator"), 0);
+    assert_eq!(codes(), ["allocator-unreadable"]);
+    assert_eq!(value(&engine, "SELECT count(*) FROM cache.watermarks WHERE seq IS NULL"), 1);
+    assert_eq!(codes(), ["allocator-unreadable", "watermark-unreadable"]);
+}
+
+#[test]
+fn a_cache_without_partitions_has_no_seqs() {
+    let dir = tempfile::TempDir::new().unwrap();
+    fs::create_dir_all(dir.path().join("hypaware/cache/datasets")).unwrap();
+    let (engine, _) = open(&[dir.path().to_owned()]);
+    assert_eq!(value(&engine, "SELECT count(seq) FROM cache.seqs WHERE dataset = 'logs'"), 0);
+}
+
+#[test]
 fn snapshots_are_a_chain_that_ends_in_the_current_one() {
     let engine = corpus("neutral");
     let orphans = "SELECT count(*) FROM cache.snapshots s LEFT ANTI JOIN cache.snapshots p

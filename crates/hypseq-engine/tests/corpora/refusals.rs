@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use std::fs;
+
 use hypseq_engine::{Engine, Error};
 
 use super::answers::{RUNTIME, copy, corpus, home, open, rows, try_rows, value};
@@ -123,13 +125,9 @@ fn nothing_is_written_into_a_home() {
         format!("{}/x.csv", link.display()),
         dangling.display().to_string(),
     ] {
-        for sql in [
-            format!("COPY (SELECT 1) TO '{target}' STORED AS CSV"),
-            format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{target}' STORED AS CSV"),
-        ] {
-            let Err(Error::Refused { statement, .. }) = try_rows(&engine, &sql) else { panic!("{sql} is not refused") };
-            assert_eq!(statement, format!("COPY TO '{target}'"));
-        }
+        let sql = format!("COPY (SELECT 1) TO '{target}' STORED AS CSV");
+        let Err(Error::Refused { statement, .. }) = try_rows(&engine, &sql) else { panic!("{sql} is not refused") };
+        assert_eq!(statement, format!("COPY TO '{target}'"));
     }
     assert!(matches!(try_rows(&engine, "COPY (SELECT 1) TO 's3://bucket/x.csv'"), Err(Error::Refused { .. })));
     assert_eq!(files(&dir.path().join("skew")), files(&home("skew")));
@@ -143,6 +141,76 @@ fn the_bare_cache_root_is_protected_as_well() {
     let (engine, _) = RUNTIME.block_on(Engine::open(&homes, &hypseq_engine::EngineOptions::default())).unwrap();
     let sql = format!("COPY (SELECT 1) TO '{}/x.csv'", cache.display());
     assert!(matches!(try_rows(&engine, &sql), Err(Error::Refused { .. })));
+}
+
+/// Why a statement is refused.
+fn refused_by(engine: &Engine, sql: &str) -> String {
+    match try_rows(engine, sql) {
+        Err(Error::Refused { reason, .. }) => reason,
+        other => panic!("{sql} is not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn a_home_that_was_not_named_is_protected_as_well() {
+    let dir = copy("skew");
+    let home = dir.path().join("skew");
+    let cache = hypseq_cache::Home::open_cache(&home.join("hypaware/cache")).unwrap();
+    let options = hypseq_engine::EngineOptions::default();
+    let (beside_the_cache, _) = RUNTIME.block_on(Engine::open(&[cache], &options)).unwrap();
+    for engine in [beside_the_cache, corpus("neutral")] {
+        for place in ["x.csv", "hypaware/plugins/x.csv", "hypaware/cache/datasets/x.csv"] {
+            let sql = format!("COPY (SELECT 1) TO '{}'", home.join(place).display());
+            assert!(refused_by(&engine, &sql).contains("nothing is ever written there"), "{sql}");
+        }
+    }
+    let bare = dir.path().join("bare");
+    fs::rename(home.join("hypaware/cache"), &bare).unwrap();
+    let sql = format!("COPY (SELECT 1) TO '{}/x.csv'", bare.display());
+    assert!(refused_by(&corpus("neutral"), &sql).contains("nothing is ever written there"));
+}
+
+#[test]
+fn one_new_file_is_written() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let engine = corpus("skew");
+    let place = |name: &str| dir.path().join(name).display().to_string();
+    fs::write(place("mine.csv"), "precious").unwrap();
+    for (target, options, says) in [
+        ("mine.csv", "", "it is there already"),
+        ("nowhere/x.csv", "", "there is no such folder"),
+        ("folder/", "STORED AS CSV", "one file is written"),
+        ("part?/x.csv", "", "one file is written"),
+        ("x.csv", "PARTITIONED BY (a)", "one file is written"),
+    ] {
+        let format = if options.is_empty() { "STORED AS CSV" } else { options };
+        let format = if format.contains("STORED") { format.to_owned() } else { format!("STORED AS CSV {format}") };
+        let sql = format!("COPY (SELECT 1 AS a, 2 AS b) TO '{}' {format}", place(target));
+        assert!(refused_by(&engine, &sql).contains(says), "{sql}");
+    }
+    let analyze = format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{}'", place("y.csv"));
+    assert!(refused_by(&engine, &analyze).contains("it would write the file"));
+    assert_eq!(files(dir.path()), ["mine.csv"]);
+    assert_eq!(fs::read_to_string(place("mine.csv")).unwrap(), "precious");
+}
+
+#[test]
+fn a_copy_that_fails_leaves_no_file() {
+    let home = copy("skew");
+    let (engine, _) = open(&[home.path().join("skew")]);
+    let files_of = "SELECT file FROM cache.data_files WHERE state = 'live' ORDER BY min_seq DESC LIMIT 1";
+    let data_file = value(&engine, files_of);
+    let data_file = home.path().join("skew/hypaware/cache").join(data_file.as_str().unwrap());
+    let mut bytes = fs::read(&data_file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[4..middle].fill(0xff);
+    fs::write(&data_file, bytes).unwrap();
+    let dir = tempfile::TempDir::new().unwrap();
+    for name in ["x.csv", "x.ndjson", "x.parquet"] {
+        let sql = format!("COPY (SELECT * FROM ai_gateway_messages) TO '{}'", dir.path().join(name).display());
+        assert!(matches!(try_rows(&engine, &sql), Err(Error::Unreadable(_))), "{sql}");
+    }
+    assert_eq!(files(dir.path()), [""; 0]);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn a_damaged_line_is_a_problem_afterwards() {
     let spool = fs::read_to_string(&path).unwrap();
     fs::write(&path, format!("{spool}{{\"version\":1\n")).unwrap();
     let (engine, _) = open(&[dir.path().join("neutral")]);
-    assert!(engine.problems().is_empty());
+    assert_eq!(engine.problems(), []);
     assert_eq!(value(&engine, "SELECT count(*) FROM spool.ai_gateway_messages"), 7);
     let codes: Vec<_> = engine.problems().iter().map(|problem| problem.code).collect();
     assert_eq!(codes, ["spool-line-unreadable"]);
@@ -94,5 +94,10 @@ fn a_value_of_another_type_is_an_error_that_names_the_file() {
     fs::write(&path, spool.replacen("\"2026-08-07T01:00:50.983Z\"", "1786064450983", 1)).unwrap();
     let (engine, _) = open(&[dir.path().join("neutral")]);
     let error = try_rows(&engine, "SELECT count(*) FROM spool.ai_gateway_messages").unwrap_err().to_string();
-    assert!(error.contains("1786064450983 for the time `message_created_at`"), "{error}");
+    assert!(error.contains("expected `message_created_at` as a text with a time"), "{error}");
+    assert!(!error.contains("1786064450983"), "{error}");
+    // All else goes on, and knows of it.
+    assert_eq!(value(&engine, "SELECT count(*) FROM ai_gateway_messages"), 1199);
+    assert!(!rows(&engine, "SHOW TABLES").is_empty());
+    assert_eq!(value(&engine, "SELECT code FROM cache.problems"), "spool-value-unreadable");
 }

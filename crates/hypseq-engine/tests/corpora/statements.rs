@@ -173,6 +173,7 @@ fn tables_and_columns_are_described() {
         "allocator",
         "data_files",
         "delete_files",
+        "deleted_rows",
         "generations",
         "partitions",
         "problems",
@@ -233,6 +234,20 @@ fn json_access_works_over_renamed_columns() {
     let sql =
         format!("SELECT part_type, min(json_get_int(attributes, 'gateway', 'latency_ms')) FROM ({renamed}) GROUP BY 1");
     assert_eq!(rows(&engine, &sql).len(), 2);
+}
+
+#[test]
+fn a_value_that_must_be_known_is_an_error_where_it_is_not() {
+    let engine = corpus("neutral");
+    assert_eq!(value(&engine, "SELECT count(*) FROM raw.ai_gateway_messages WHERE NOT known(_deleted)"), 3497);
+    let error = try_rows(&engine, "SELECT known(tool_name) FROM ai_gateway_messages").unwrap_err().to_string();
+    assert!(error.contains("is not known"), "{error}");
+    assert!(try_rows(&engine, "SELECT known(NULL)").is_err());
+    // Of files that other conditions leave out nothing need be known.
+    assert_eq!(
+        value(&engine, "SELECT count(*) FROM ai_gateway_messages WHERE tool_name = 'Bash' AND known(tool_name) <> ''"),
+        value(&engine, "SELECT count(*) FROM ai_gateway_messages WHERE tool_name = 'Bash'")
+    );
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
         };
     }
     Ok(match array.data_type() {
-        DataType::Int64 if is_text_in_json(field) => {
+        DataType::Int64 if is_text_in_json(field.name()) => {
             Value::String(array.as_primitive::<Int64Type>().value(row).to_string())
         }
         DataType::Int64 => number!(Int64Type),
