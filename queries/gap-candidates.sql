@@ -1,14 +1,15 @@
 -- name: gap-candidates
 -- purpose: where a sink that exported so many rows must have stopped: the row of that rank, and the rows after it
 -- param: dataset DATASET = ai_gateway_messages  the dataset
--- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: partition PARTITION = source=claude  the partition's path
+-- param: time COLUMN = auto  the column that holds a row's time
 -- param: exported BIGINT  the watermark's exported row count
 -- param: watermark BIGINT  the watermark's seq
 WITH ranked AS (
   SELECT _partition, _hyp_ingest_seq AS seq, {time} AS time,
          row_number() OVER (PARTITION BY _partition ORDER BY _hyp_ingest_seq) AS rank
   FROM complete.{dataset}
-  WHERE _hyp_ingest_seq IS NOT NULL
+  WHERE _partition = $partition AND _hyp_ingest_seq IS NOT NULL
 )
 SELECT _partition,
        max(seq) FILTER (WHERE rank = $exported) AS boundary_seq,

@@ -1,7 +1,7 @@
 -- name: holes
 -- purpose: ranges of seqs that no generation of a partition has, and who has them instead
--- param: dataset TEXT = ai_gateway_messages  the dataset
--- param: partition TEXT = source=claude  the partition's path
+-- param: dataset DATASET = ai_gateway_messages  the dataset
+-- param: partition PARTITION = source=claude  the partition's path
 -- param: from BIGINT = 1  first seq
 -- param: to BIGINT  last seq
 WITH seqs AS (
@@ -11,7 +11,7 @@ WITH seqs AS (
   UNION ALL SELECT $from - 1, NULL
 ),
 others AS (
-  SELECT owner, before
+  SELECT owner, before, seq
   FROM (SELECT *, max(CASE WHEN owner IS NULL THEN seq END) OVER (ORDER BY seq) AS before FROM seqs)
   WHERE owner IS NOT NULL
 ),
@@ -20,14 +20,16 @@ holes AS (
   FROM (SELECT seq AS before, lead(seq) OVER (ORDER BY seq) AS after FROM seqs WHERE owner IS NULL)
 ),
 counted AS (
-  SELECT h.before + 1 AS from_seq, h.last AS to_seq, h.last - h.before AS seqs, count(o.owner) AS elsewhere,
-         greatest(h.last - greatest(h.before, h.next - 1), 0) AS unallocated,
+  SELECT h.before + 1 AS from_seq, h.last AS to_seq, h.last - h.before AS seqs, count(DISTINCT o.seq) AS elsewhere,
+         CASE WHEN h.next IS NOT NULL THEN
+           greatest(h.last - greatest(h.before, h.next - 1), 0) - count(DISTINCT o.seq) FILTER (WHERE o.seq >= h.next)
+         END AS unallocated,
          string_agg(DISTINCT o.owner, ', ') AS owners
   FROM holes h LEFT JOIN others o ON o.before = h.before
   WHERE h.last > h.before
   GROUP BY h.before, h.last, h.next
 )
--- What is neither is gone with every generation that had it, or was lost in a crash.
-SELECT from_seq, to_seq, seqs, elsewhere, unallocated, seqs - elsewhere - coalesce(unallocated, 0) AS unknown, owners
+-- What is neither is gone with every generation that had it, or was lost in a crash; without the allocator nobody can tell.
+SELECT from_seq, to_seq, seqs, elsewhere, unallocated, seqs - elsewhere - unallocated AS unknown, owners
 FROM counted
 ORDER BY from_seq

@@ -1,14 +1,14 @@
 -- name: out-of-order
 -- purpose: stretches of seqs whose rows are older than a row before them: backfills, jitter, clocks that were ahead
 -- param: dataset DATASET = ai_gateway_messages  the dataset
--- param: partition TEXT = source=claude  the partition's path
--- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: partition PARTITION = source=claude  the partition's path
+-- param: time COLUMN = auto  the column that holds a row's time
 -- param: minutes BIGINT = 60  only rows that are later than this many minutes
 WITH ordered AS (
   SELECT _hyp_ingest_seq AS seq, {time} AS time,
          max({time}) OVER (ORDER BY _hyp_ingest_seq) AS newest_so_far
   FROM raw.{dataset}
-  WHERE _partition = $partition AND _generation_state = 'live' AND _referenced AND NOT _deleted
+  WHERE _partition = $partition AND _generation_state = 'live' AND known(_referenced) AND NOT known(_deleted)
     AND _hyp_ingest_seq IS NOT NULL AND {time} IS NOT NULL
 ),
 flagged AS (

@@ -1,8 +1,8 @@
 -- name: rows-around-seq
 -- purpose: the rows around a seq, from the union over all generations
 -- param: dataset DATASET = ai_gateway_messages  the dataset
--- param: partition TEXT = source=claude  the partition's path
--- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: partition PARTITION = source=claude  the partition's path
+-- param: time COLUMN = auto  the column that holds a row's time
 -- param: seq BIGINT  the seq in the middle
 -- param: rows BIGINT = 5  rows on each side
 SELECT _hyp_ingest_seq, {time}, _generation, _deleted

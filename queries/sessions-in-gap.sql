@@ -1,8 +1,8 @@
 -- name: sessions-in-gap
 -- purpose: sessions with rows between two seqs in any generation, and whether they span them
 -- param: dataset DATASET = ai_gateway_messages  the dataset
--- param: partition TEXT = source=claude  the partition's path
--- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: partition PARTITION = source=claude  the partition's path
+-- param: time COLUMN = auto  the column that holds a row's time
 -- param: session COLUMN = session_id  the column that names a row's session
 -- param: from BIGINT  first seq of the gap
 -- param: to BIGINT  last seq of the gap

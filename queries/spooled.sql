@@ -1,7 +1,7 @@
 -- name: spooled
 -- purpose: rows that were captured and not yet flushed, by source
 -- param: dataset DATASET = ai_gateway_messages  the dataset
--- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: time COLUMN = auto  the column that holds a row's time
 SELECT source, count(*) AS rows, min({time}) AS min_time, max({time}) AS max_time
 FROM spool.{dataset}
 GROUP BY source

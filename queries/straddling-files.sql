@@ -1,7 +1,7 @@
 -- name: straddling-files
 -- purpose: data files with rows on both sides of a time, in every generation, with the bounds of their manifests
--- param: dataset TEXT = ai_gateway_messages  the dataset
--- param: partition TEXT = source=claude  the partition's path
+-- param: dataset DATASET = ai_gateway_messages  the dataset
+-- param: partition PARTITION = source=claude  the partition's path
 -- param: at TIMESTAMP  the time
 SELECT generation, state, file, raw_rows, deleted_rows, min_seq, max_seq, min_time, max_time
 FROM cache.data_files

@@ -1,8 +1,8 @@
 -- name: tool-calls
 -- purpose: calls of a tool between two seqs in any generation, with one of their arguments
 -- param: dataset DATASET = ai_gateway_messages  the dataset
--- param: partition TEXT = source=claude  the partition's path
--- param: time COLUMN = message_created_at  the column that holds a row's time
+-- param: partition PARTITION = source=claude  the partition's path
+-- param: time COLUMN = auto  the column that holds a row's time
 -- param: tool TEXT = Bash  the tool's name
 -- param: argument TEXT = cmd  the argument to show; all of them where a call lacks it
 -- param: from BIGINT  first seq

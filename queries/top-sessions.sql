@@ -8,7 +8,7 @@ WITH sessions AS (
   SELECT _partition, {session} AS session, count(*) AS rows, sum(octet_length({text})) AS text_bytes,
          min(_hyp_ingest_seq) AS min_seq, max(_hyp_ingest_seq) AS max_seq
   FROM raw.{dataset}
-  WHERE _generation_state = 'live' AND _referenced AND NOT _deleted
+  WHERE _generation_state = 'live' AND known(_referenced) AND NOT known(_deleted)
   GROUP BY _partition, {session}
 ),
 ranked AS (

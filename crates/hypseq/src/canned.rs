@@ -8,8 +8,9 @@
 //! SELECT … FROM complete.{dataset} WHERE _hyp_ingest_seq >= $seq
 //! ```
 //!
-//! The name is the file's, and may be left out. A `$name` is bound as a value. A `{name}` is a DATASET or a COLUMN: a name
-//! that must exist in the cache, put into the text as a quoted identifier (as `$name` it is a value like any other).
+//! The name is the file's, and may be left out. A `$name` is bound as a value. DATASET, PARTITION, GENERATION and COLUMN are
+//! names that must exist in the cache; as `{name}` a DATASET or a COLUMN is put into the text as a quoted identifier. A COLUMN
+//! that is `auto` is the one that holds the time of the dataset's rows.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -68,14 +69,32 @@ pub enum Kind {
     Text,
     Timestamp,
     Dataset,
+    Partition,
+    Generation,
     Column,
 }
+
+/// What there is in a cache.
+pub trait Cache {
+    fn has_dataset(&self, name: &str) -> bool;
+    fn datasets(&self) -> Vec<String>;
+    fn partitions(&self, dataset: &str) -> Vec<String>;
+    fn generations(&self, dataset: &str, partition: &str) -> Vec<String>;
+    fn has_column(&self, name: &str) -> bool;
+    /// The column that holds the time of a dataset's rows.
+    fn time_column(&self, dataset: &str) -> Option<String>;
+}
+
+/// A COLUMN that the cache chooses.
+const AUTO: &str = "auto";
 
 /// A query ready to run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bound {
     pub sql: String,
     pub values: Vec<(String, ScalarValue)>,
+    /// What was not given and took its default, as `name=value`.
+    pub defaults: Vec<String>,
 }
 
 /// Every query, of a folder or built in, by name.
@@ -119,8 +138,8 @@ impl Canned {
         Ok(canned)
     }
 
-    /// Binds `NAME=VALUE` arguments. `exists` says whether a DATASET or a COLUMN is there.
-    pub fn bind(&self, given: &[String], exists: impl Fn(Kind, &str) -> bool) -> Result<Bound> {
+    /// Binds `NAME=VALUE` arguments. `zone` is that of times without one.
+    pub fn bind(&self, given: &[String], zone: Option<&str>, cache: &impl Cache) -> Result<Bound> {
         let mut arguments = BTreeMap::new();
         for argument in given {
             let (name, value) = argument
@@ -133,22 +152,25 @@ impl Canned {
                 bail!("parameter `{name}` was given twice");
             }
         }
-        let mut bound = Bound { sql: self.sql.clone(), values: Vec::new() };
+        let missing = self.params.iter().filter(|p| p.default.is_none() && !arguments.contains_key(p.name.as_str()));
+        let missing: Vec<String> = missing.map(|param| format!("`{}`", param.name)).collect();
+        if !missing.is_empty() {
+            let (noun, verb) = if missing.len() == 1 { ("parameter", "is") } else { ("parameters", "are") };
+            bail!("{noun} {} {verb} missing\n{}", missing.join(" and "), self.usage());
+        }
+        let mut bound = Bound { sql: self.sql.clone(), values: Vec::new(), defaults: Vec::new() };
+        let mut place = Place::default();
         for param in &self.params {
-            let value = arguments.get(param.name.as_str()).copied().or(param.default.as_deref());
-            let value = value.with_context(|| format!("parameter `{}` is missing\n{}", param.name, self.usage()))?;
-            let value = param.kind.value(value).with_context(|| format!("parameter `{}`", param.name))?;
-            match value {
-                Value::Scalar(scalar) => bound.values.push((param.name.clone(), scalar)),
-                Value::Identifier(name) => {
-                    if !exists(param.kind, &name) {
-                        bail!("parameter `{}`: there is no {} `{name}`", param.name, param.kind.noun());
-                    }
-                    let quoted = format!("\"{}\"", name.replace('"', "\"\""));
-                    bound.sql = bound.sql.replace(&format!("{{{}}}", param.name), &quoted);
-                    bound.values.push((param.name.clone(), ScalarValue::Utf8(Some(name))));
-                }
+            let given = arguments.get(param.name.as_str()).copied();
+            let text = given.or(param.default.as_deref()).unwrap_or_default();
+            let text = place.resolve(param.kind, text, cache).with_context(|| format!("parameter `{}`", param.name))?;
+            if given.is_none() {
+                bound.defaults.push(format!("{}={text}", param.name));
             }
+            let value = param.kind.value(&text, zone).with_context(|| format!("parameter `{}`", param.name))?;
+            let quoted = format!("\"{}\"", text.replace('"', "\"\""));
+            bound.sql = bound.sql.replace(&format!("{{{}}}", param.name), &quoted);
+            bound.values.push((param.name.clone(), value));
         }
         Ok(bound)
     }
@@ -184,14 +206,48 @@ impl Param {
     }
 }
 
-enum Value {
-    Scalar(ScalarValue),
-    Identifier(String),
+/// The dataset and partition among the parameters so far, in which those that follow are looked for.
+#[derive(Default)]
+struct Place {
+    dataset: String,
+    partition: String,
+}
+
+impl Place {
+    /// The name that a parameter stands for, which must be there.
+    fn resolve(&mut self, kind: Kind, text: &str, cache: &impl Cache) -> Result<String> {
+        let choices = match kind {
+            Kind::Bigint | Kind::Text | Kind::Timestamp => return Ok(text.to_owned()),
+            Kind::Column if text == AUTO => {
+                return cache.time_column(&self.dataset).with_context(|| {
+                    format!("it is not known which column of `{}` holds a row's time\n  hint: name one", self.dataset)
+                });
+            }
+            Kind::Column if cache.has_column(text) => return Ok(text.to_owned()),
+            Kind::Column => bail!("there is no column `{text}`\n  hint: DESCRIBE shows the columns of a table"),
+            Kind::Dataset if cache.has_dataset(text) => vec![text.to_owned()],
+            Kind::Dataset => cache.datasets(),
+            Kind::Partition => cache.partitions(&self.dataset),
+            Kind::Generation => cache.generations(&self.dataset, &self.partition),
+        };
+        if !choices.iter().any(|choice| choice == text) {
+            bail!("there is no {} `{text}`\n  hint: there are {}", kind.label().to_lowercase(), choices.join(", "));
+        }
+        match kind {
+            Kind::Dataset => text.clone_into(&mut self.dataset),
+            Kind::Partition => text.clone_into(&mut self.partition),
+            _ => {}
+        }
+        Ok(text.to_owned())
+    }
 }
 
 impl Kind {
+    const ALL: [Self; 7] =
+        [Self::Bigint, Self::Text, Self::Timestamp, Self::Dataset, Self::Partition, Self::Generation, Self::Column];
+
     fn parse(text: &str) -> Option<Self> {
-        [Self::Bigint, Self::Text, Self::Timestamp, Self::Dataset, Self::Column].into_iter().find(|k| k.label() == text)
+        Self::ALL.into_iter().find(|kind| kind.label() == text)
     }
 
     pub fn label(self) -> &'static str {
@@ -200,26 +256,17 @@ impl Kind {
             Self::Text => "TEXT",
             Self::Timestamp => "TIMESTAMP",
             Self::Dataset => "DATASET",
+            Self::Partition => "PARTITION",
+            Self::Generation => "GENERATION",
             Self::Column => "COLUMN",
         }
     }
 
-    fn noun(self) -> &'static str {
-        match self {
-            Self::Dataset => "dataset",
-            _ => "column",
-        }
-    }
-
-    fn value(self, text: &str) -> Result<Value> {
+    fn value(self, text: &str, zone: Option<&str>) -> Result<ScalarValue> {
         Ok(match self {
-            Self::Bigint => Value::Scalar(ScalarValue::Int64(Some(parse_seq(text)?))),
-            Self::Text => Value::Scalar(ScalarValue::Utf8(Some(text.to_owned()))),
-            Self::Timestamp => {
-                let at = time::parse(text, None)?.at;
-                Value::Scalar(ScalarValue::TimestampMicrosecond(Some(at), Some("UTC".into())))
-            }
-            Self::Dataset | Self::Column => Value::Identifier(text.to_owned()),
+            Self::Bigint => ScalarValue::Int64(Some(parse_seq(text)?)),
+            Self::Timestamp => ScalarValue::TimestampMicrosecond(Some(time::parse(text, zone)?.at), Some("UTC".into())),
+            _ => ScalarValue::Utf8(Some(text.to_owned())),
         })
     }
 }
@@ -234,38 +281,105 @@ mod tests {
                         -- param: at TIMESTAMP = 2026-07-28T21:00:00Z  a time\n\
                         SELECT $seq FROM {dataset}\n";
 
-    fn canned() -> Canned {
-        Canned::parse("around", TEXT).expect("a query")
+    /// A cache with one dataset, of two partitions.
+    struct Logs;
+
+    impl Cache for Logs {
+        fn has_dataset(&self, name: &str) -> bool {
+            name == "logs"
+        }
+
+        fn datasets(&self) -> Vec<String> {
+            vec!["logs".to_owned()]
+        }
+
+        fn partitions(&self, dataset: &str) -> Vec<String> {
+            if dataset == "logs" { vec!["source=a".to_owned(), "source=b".to_owned()] } else { Vec::new() }
+        }
+
+        fn generations(&self, _: &str, partition: &str) -> Vec<String> {
+            if partition == "source=a" { vec!["table".to_owned()] } else { Vec::new() }
+        }
+
+        fn has_column(&self, name: &str) -> bool {
+            name == "body"
+        }
+
+        fn time_column(&self, dataset: &str) -> Option<String> {
+            (dataset == "logs").then(|| "timestamp".to_owned())
+        }
+    }
+
+    fn bind(text: &str, given: &[&str]) -> Result<Bound> {
+        let given: Vec<String> = given.iter().map(|g| (*g).to_owned()).collect();
+        Canned::parse("around", text).expect("a query").bind(&given, None, &Logs)
     }
 
     fn refusal(given: &[&str]) -> String {
-        let given: Vec<String> = given.iter().map(|g| (*g).to_owned()).collect();
-        format!("{:#}", canned().bind(&given, |_, name| name == "logs").expect_err("refused"))
+        format!("{:#}", bind(TEXT, given).expect_err("refused"))
+    }
+
+    fn text(value: &str) -> ScalarValue {
+        ScalarValue::Utf8(Some(value.to_owned()))
     }
 
     #[test]
     fn values_are_bound_and_names_are_quoted() {
-        let bound = canned().bind(&["seq=9".to_owned()], |_, name| name == "logs").expect("bound");
+        let bound = bind(TEXT, &["seq=9"]).expect("bound");
         assert!(bound.sql.ends_with("SELECT $seq FROM \"logs\"\n"), "{}", bound.sql);
         let at = ScalarValue::TimestampMicrosecond(Some(1_785_272_400_000_000), Some("UTC".into()));
         let values = [
-            ("dataset".to_owned(), ScalarValue::Utf8(Some("logs".to_owned()))),
+            ("dataset".to_owned(), text("logs")),
             ("seq".to_owned(), ScalarValue::Int64(Some(9))),
             ("at".to_owned(), at),
         ];
         assert_eq!(bound.values, values);
+        assert_eq!(bound.defaults, ["dataset=logs", "at=2026-07-28T21:00:00Z"]);
+    }
+
+    const NAMES: &str = "-- purpose: names\n\
+                         -- param: dataset DATASET = logs  which dataset\n\
+                         -- param: partition PARTITION = source=a  its partition\n\
+                         -- param: generation GENERATION = table  its generation\n\
+                         -- param: time COLUMN = auto  its time\n\
+                         SELECT {time} FROM {dataset}\n";
+
+    #[test]
+    fn names_are_looked_for_in_their_place() {
+        let bound = bind(NAMES, &[]).expect("bound");
+        assert!(bound.sql.ends_with("SELECT \"timestamp\" FROM \"logs\"\n"), "{}", bound.sql);
+        assert_eq!(
+            bound.values[1..3],
+            [("partition".to_owned(), text("source=a")), ("generation".to_owned(), text("table"))]
+        );
+        assert!(bind(NAMES, &["time=body"]).expect("bound").sql.contains("SELECT \"body\""));
+        for (given, says) in [
+            (
+                "partition=source=c",
+                "parameter `partition`: there is no partition `source=c`\n  hint: there are source=a, source=b",
+            ),
+            ("partition=source=b", "parameter `generation`: there is no generation `table`\n  hint: there are "),
+            ("generation=tabel", "parameter `generation`: there is no generation `tabel`\n  hint: there are table"),
+            ("time=nope", "parameter `time`: there is no column `nope`"),
+            ("dataset=x\"; DROP", "parameter `dataset`: there is no dataset `x\"; DROP`\n  hint: there are logs"),
+        ] {
+            let refused = format!("{:#}", bind(NAMES, &[given]).expect_err("refused"));
+            assert!(refused.starts_with(says), "{refused}");
+        }
     }
 
     #[test]
     fn what_does_not_fit_is_refused_with_the_list() {
-        assert!(refusal(&[]).contains("`seq` is missing"));
+        assert!(refusal(&[]).starts_with("parameter `seq` is missing\n"));
         assert!(refusal(&[]).contains("--param at=TIMESTAMP  a time (default 2026-07-28T21:00:00Z)"));
+        let two = "-- purpose: x\n-- param: from BIGINT  a\n-- param: to BIGINT  b\nSELECT $from, $to\n";
+        let refused = bind(two, &[]).expect_err("refused").to_string();
+        assert!(refused.starts_with("parameters `from` and `to` are missing\n"), "{refused}");
         assert!(refusal(&["nope=1"]).contains("has no parameter `nope`"));
         assert!(refusal(&["seq"]).contains("is not NAME=VALUE"));
         assert!(refusal(&["seq=1", "seq=2"]).contains("given twice"));
         assert!(refusal(&["seq=x"]).contains("is not a seq"));
         assert!(refusal(&["seq=1", "at=2026-07-28T21:00:00"]).contains("has no zone"));
-        assert!(refusal(&["seq=1", "dataset=x\"; DROP"]).contains("there is no dataset"));
     }
 
     #[test]
@@ -292,12 +406,9 @@ mod tests {
         for query in all(None).expect("all parse") {
             assert!(query.sql.starts_with(&format!("-- name: {}\n-- purpose: ", query.name)), "{}", query.name);
             for Param { name, kind, .. } in &query.params {
-                let used = if matches!(kind, Kind::Dataset | Kind::Column) {
-                    format!("{{{name}}}")
-                } else {
-                    format!("${name}")
-                };
-                assert!(query.sql.contains(&used), "{} does not use {used}", query.name);
+                let as_name =
+                    matches!(kind, Kind::Dataset | Kind::Column) && query.sql.contains(&format!("{{{name}}}"));
+                assert!(as_name || query.sql.contains(&format!("${name}")), "{} does not use {name}", query.name);
             }
         }
     }

@@ -142,7 +142,7 @@ pub struct Status {
 )]
 pub struct Sql {
     /// A statement, or several with `;` between; may be repeated
-    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub commands: Vec<String>,
     /// A file of statements; may be repeated, and runs after the commands
     #[arg(short = 'f', long = "file", value_name = "FILE")]
@@ -177,6 +177,8 @@ pub struct Query {
     /// Take queries from this folder instead of the built-in ones
     #[arg(long, value_name = "DIR")]
     pub queries: Option<PathBuf>,
+    #[command(flatten)]
+    pub zone: Zone,
     #[command(flatten)]
     pub memory: Memory,
 }

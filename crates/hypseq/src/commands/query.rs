@@ -35,7 +35,7 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     if let [Ok(home)] = homes.as_slice() {
         return runtime.block_on(async {
             let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
-            let bound = bound(&engine, query, &args.params)?;
+            let bound = bound(&engine, query, args, printer)?;
             executor::print_all(engine.query_with_params(&bound.sql, bound.values), printer).await?;
             Ok(sql::finish(engine, status, printer))
         });
@@ -49,18 +49,46 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
     Ok(status)
 }
 
-/// The query with its parameters bound; the names among them must be there.
-pub fn bound(engine: &Engine, query: &Canned, params: &[String]) -> Result<Bound> {
-    query.bind(params, |kind, name| match kind {
-        Kind::Dataset => engine.datasets().any(|dataset| dataset == name),
-        _ => engine.has_column(name),
-    })
+impl canned::Cache for Engine {
+    fn has_dataset(&self, name: &str) -> bool {
+        // The spool is looked into only for a dataset of which nothing was flushed yet.
+        Engine::datasets(self).any(|dataset| dataset == name) || self.spooled_datasets().iter().any(|d| d == name)
+    }
+
+    fn datasets(&self) -> Vec<String> {
+        self.spooled_datasets()
+    }
+
+    fn partitions(&self, dataset: &str) -> Vec<String> {
+        Engine::partitions(self, dataset).into_iter().map(str::to_owned).collect()
+    }
+
+    fn generations(&self, dataset: &str, partition: &str) -> Vec<String> {
+        Engine::generations(self, dataset, partition).into_iter().map(str::to_owned).collect()
+    }
+
+    fn has_column(&self, name: &str) -> bool {
+        Engine::has_column(self, name)
+    }
+
+    fn time_column(&self, dataset: &str) -> Option<String> {
+        Engine::time_column(self, dataset)
+    }
+}
+
+/// The query with its parameters bound; says which of them took their defaults.
+fn bound(engine: &Engine, query: &Canned, args: &Query, printer: &Printer) -> Result<Bound> {
+    let bound = query.bind(&args.params, args.zone.tz.as_deref(), engine)?;
+    if !bound.defaults.is_empty() {
+        printer.note(&format!("{} with {}", query.name, bound.defaults.join(" ")));
+    }
+    Ok(bound)
 }
 
 /// The whole answer of one home.
 async fn answer(home: &Home, query: &Canned, args: &Query, printer: &Printer) -> Result<Answer> {
     let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
-    let bound = bound(&engine, query, &args.params)?;
+    let bound = bound(&engine, query, args, printer)?;
     let rows = engine.query_with_params(&bound.sql, bound.values).await?;
     let fields = rows.schema();
     let headers = fields.fields().iter().map(|field| {

@@ -37,7 +37,10 @@ pub fn run(global: &Global, args: &Sql, printer: &Printer) -> Result<ExitStatus>
             bail!("no statement was given\n  hint: give one with -c, a file with -f, or pipe one in");
         }
         for statement in &statements {
-            executor::print_all(engine.execute(statement), printer).await?;
+            if let Err(error) = executor::print_all(engine.execute(statement), printer).await {
+                finish(engine, status, printer);
+                return Err(error);
+            }
         }
         Ok(finish(engine, status, printer).max(opened))
     })

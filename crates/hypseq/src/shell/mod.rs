@@ -27,7 +27,7 @@ use rustyline::{CompletionType, Editor};
 use crate::batches::{Expanded, Style};
 use crate::canned;
 use crate::cli::Format;
-use crate::commands::query::{List, bound};
+use crate::commands::query::List;
 use crate::executor::{self, Outcome, Starting};
 use crate::exit;
 use crate::grid::Grid;
@@ -234,7 +234,7 @@ impl<'a> Shell<'a> {
             let names: Vec<&str> = queries.iter().map(|query| query.name.as_str()).collect();
             format!("there is no query `{name}`\n  hint: there are {}", names.join(", "))
         })?;
-        let bound = bound(self.engine, query, params);
+        let bound = query.bind(params, None, self.engine);
         // Parameters stand alone here.
         let bound = bound.map_err(|error| anyhow!(format!("{error:#}").replace("    --param ", "    ")))?;
         Ok((bound.sql, bound.values))

@@ -13,11 +13,11 @@ fn csv(args: &[&str]) -> String {
 fn boundary_per_generation() {
     assert_eq!(
         csv(&["boundary-per-generation", "--param", "at=2026-07-28T21:00:00Z"]),
-        "_generation,_generation_state,tight_seq,safe_seq,first_seq_after,rows_lost_at_tight,rows_resent_at_safe\n\
-         table,retired,482,482,,0,0\n\
-         table-1796095170826,retired,722,722,724,0,0\n\
-         table-1796095172778,retired,722,722,724,0,0\n\
-         table-1796095174466,live,1254,722,724,269,50\n"
+        "generation,state,tight_seq,safe_seq,first_seq_after,rows_lost_at_tight,rows_resent_at_safe,problem\n\
+         table,retired,482,482,,0,0,\n\
+         table-1796095170826,retired,722,722,724,0,0,\n\
+         table-1796095172778,retired,722,722,724,0,0,\n\
+         table-1796095174466,live,1254,722,724,269,50,\n"
     );
 }
 
@@ -26,8 +26,7 @@ fn gap_candidates() {
     assert_eq!(
         csv(&["gap-candidates", "--param", "exported=665", "--param", "watermark=1495"]),
         "_partition,boundary_seq,boundary_time,next_seq,rows_at_or_below,suspected_unsent_rows\n\
-         source=claude,722,2026-07-28T14:26:02.373Z,724,1196,531\n\
-         source=codex,,,,299,0\n"
+         source=claude,722,2026-07-28T14:26:02.373Z,724,1196,531\n"
     );
 }
 
