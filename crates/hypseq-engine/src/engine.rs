@@ -13,6 +13,8 @@ use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
+use datafusion::physical_plan::common::spawn_buffered;
+use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{Stream, TryStreamExt as _};
@@ -25,6 +27,7 @@ use crate::functions::Datasets;
 use crate::homes::{Homes, OpenHome, labels};
 use crate::load::load;
 use crate::spool::SpoolSchema;
+use crate::stopping::Running;
 use crate::target::Protected;
 use crate::{Error, functions, metadata, output, session, statements};
 
@@ -60,6 +63,7 @@ pub struct Statement(ParsedStatement);
 /// A statement that has no rows to show (`CREATE VIEW`) has a schema without columns and no batches.
 pub struct Rows {
     stream: SendableRecordBatchStream,
+    _running: Running,
     unfinished: Option<Unfinished>,
 }
 
@@ -200,7 +204,12 @@ impl Engine {
         let unfinished = statements::target(&plan, &self.protected)?.map(Unfinished);
         let plan = output::presentable(plan).map_err(failed)?;
         let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
-        Ok(Rows { stream: frame.execute_stream().await.map_err(failed)?, unfinished })
+        let context = Arc::new(frame.task_ctx());
+        let running = Running::default();
+        let plan = frame.create_physical_plan().await.and_then(|plan| running.watch(plan)).map_err(failed)?;
+        let stream = execute_stream(plan, context).map_err(failed)?;
+        // In a task of its own, so that whoever waits for rows is not held up by a query that has none yet.
+        Ok(Rows { stream: spawn_buffered(stream, 1), _running: running, unfinished })
     }
 
     /// An error for a person, with what is known of a table that is not there.
@@ -278,7 +287,7 @@ impl Stream for Rows {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = Pin::new(&mut self.stream).poll_next(cx);
         if matches!(next, Poll::Ready(None)) {
-            self.unfinished.take().map(std::mem::forget);
+            std::mem::forget(self.unfinished.take());
         }
         next.map(|next| next.map(|batch| batch.map_err(|error| Error::from_datafusion(&error))))
     }

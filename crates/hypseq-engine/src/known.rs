@@ -27,10 +27,8 @@ impl ScalarUDFImpl for Known {
     }
 
     fn return_type(&self, arguments: &[DataType]) -> Result<DataType> {
-        match arguments {
-            [argument] => Ok(argument.clone()),
-            _ => exec_err!("known takes one argument"),
-        }
+        let [argument] = arguments else { return exec_err!("known takes one argument") };
+        Ok(argument.clone())
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

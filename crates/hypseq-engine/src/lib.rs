@@ -56,6 +56,7 @@ mod session;
 mod shape;
 mod spool;
 mod statements;
+mod stopping;
 mod target;
 mod variant;
 

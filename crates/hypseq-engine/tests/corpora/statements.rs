@@ -1,5 +1,7 @@
 //! What the allowed statements do.
 
+use std::time::Duration;
+
 use hypseq_engine::{Error, ScalarValue};
 use serde_json::{Value, json};
 
@@ -234,6 +236,42 @@ fn json_access_works_over_renamed_columns() {
     let sql =
         format!("SELECT part_type, min(json_get_int(attributes, 'gateway', 'latency_ms')) FROM ({renamed}) GROUP BY 1");
     assert_eq!(rows(&engine, &sql).len(), 2);
+}
+
+#[test]
+fn a_cancelled_join_gives_its_threads_back() {
+    let series = "generate_series(1, 1000000)";
+    for endless in [
+        format!("SELECT count(*) FROM {series} a(x), {series} b(y) WHERE (a.x * b.y) % 7 = 8"),
+        format!("SELECT count(*) FROM {series} a(x), {series} b(y), (SELECT 1) c"),
+        format!("SELECT a.x + b.y FROM {series} a(x), {series} b(y) WHERE random() + a.x * b.y < 0"),
+    ] {
+        assert_stops(&endless);
+    }
+}
+
+fn assert_stops(endless: &str) {
+    let engine = corpus("neutral");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    // The timer of a runtime stands still while all of its threads are at work.
+    let (wake, woken) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        wake.send(())
+    });
+    runtime.block_on(async {
+        tokio::select! {
+            counted = async { engine.query(endless).await?.collect().await } => panic!("{endless}: {counted:?}"),
+            woken = woken => woken.unwrap(),
+        }
+    });
+    // Waits for what is still running.
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        drop(runtime);
+        done.send(())
+    });
+    ended.recv_timeout(Duration::from_secs(10)).unwrap_or_else(|_| panic!("{endless} goes on"));
 }
 
 #[test]

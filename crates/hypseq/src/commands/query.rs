@@ -6,7 +6,7 @@ use hypseq_engine::Engine;
 use serde_json::{Value, json};
 
 use crate::batches;
-use crate::canned::{self, Bound, Canned, Kind};
+use crate::canned::{self, Bound, Canned};
 use crate::cli::{Global, Query};
 use crate::commands::sql;
 use crate::executor;
