@@ -42,7 +42,7 @@ pub fn row(batch: &RecordBatch, row: usize) -> Result<String> {
         }
         line.push_str(&Value::String(field.name().clone()).to_string());
         line.push(':');
-        line.push_str(&value(field, column, row)?.to_string());
+        line.push_str(&value(field.name(), field, column, row)?.to_string());
     }
     line.push('}');
     Ok(line)
@@ -53,7 +53,8 @@ fn is_json(field: &Field) -> bool {
     field.metadata().get("ARROW:extension:name").is_some_and(|name| name == "arrow.json")
 }
 
-fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
+/// A value of a field. Its name is the column's also for what is in a list: items have none of their own.
+fn value(name: &str, field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
     if is_null(array, row) {
         return Ok(Value::Null);
     }
@@ -63,9 +64,7 @@ fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
         };
     }
     Ok(match array.data_type() {
-        DataType::Int64 if is_text_in_json(field.name()) => {
-            Value::String(array.as_primitive::<Int64Type>().value(row).to_string())
-        }
+        DataType::Int64 if is_text_in_json(name) => Value::String(array.as_primitive::<Int64Type>().value(row).to_string()),
         DataType::Int64 => number!(Int64Type),
         DataType::Int32 => number!(Int32Type),
         DataType::Int16 => number!(Int16Type),
@@ -77,11 +76,11 @@ fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
         DataType::Float64 => number!(Float64Type),
         DataType::Float32 => number!(Float32Type),
         DataType::Boolean => json!(array.as_boolean().value(row)),
-        DataType::List(item) => values(item, &array.as_list::<i32>().value(row))?,
-        DataType::LargeList(item) => values(item, &array.as_list::<i64>().value(row))?,
+        DataType::List(item) => values(name, item, &array.as_list::<i32>().value(row))?,
+        DataType::LargeList(item) => values(name, item, &array.as_list::<i64>().value(row))?,
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
-            let entries = fields.iter().zip(columns).map(|(f, c)| Ok((f.name().clone(), value(f, c, row)?)));
+            let entries = fields.iter().zip(columns).map(|(f, c)| Ok((f.name().clone(), value(f.name(), f, c, row)?)));
             Value::Object(entries.collect::<Result<_>>()?)
         }
         _ => {
@@ -94,6 +93,6 @@ fn value(field: &Field, array: &ArrayRef, row: usize) -> Result<Value> {
     })
 }
 
-fn values(item: &Field, items: &ArrayRef) -> Result<Value> {
-    Ok(Value::Array((0..items.len()).map(|index| value(item, items, index)).collect::<Result<_>>()?))
+fn values(name: &str, item: &Field, items: &ArrayRef) -> Result<Value> {
+    Ok(Value::Array((0..items.len()).map(|index| value(name, item, items, index)).collect::<Result<_>>()?))
 }
