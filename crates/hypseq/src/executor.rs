@@ -4,6 +4,8 @@ use std::future::Future;
 use std::io::{self, BufWriter, Write};
 
 use anyhow::Result;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
 use futures::future::LocalBoxFuture;
 use hypseq_engine::{Error, Rows};
 
@@ -25,6 +27,13 @@ pub struct Outcome {
 /// Prints all rows of a statement that is being started.
 pub async fn print_all(starting: impl Future<Output = Result<Rows, Error>>, printer: &Printer) -> Result<()> {
     run(Box::pin(starting), &Style::once(printer), None, io::stdout().lock()).await?;
+    Ok(())
+}
+
+/// Prints rows that are there already, as those of a statement.
+pub async fn print_rows(schema: SchemaRef, batches: Vec<RecordBatch>, printer: &Printer) -> Result<()> {
+    let out = &mut BufWriter::new(io::stdout().lock());
+    batches::print(Source::of(schema, batches), &Style::once(printer), out).await?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! The rows of one running statement, until they end or Ctrl-C is pressed.
+//! The rows of one running statement, until they end or Ctrl-C is pressed; or rows that are there already.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -6,7 +6,8 @@ use std::ops::ControlFlow;
 use anyhow::Result;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
-use futures::StreamExt;
+use futures::stream::{self, LocalBoxStream};
+use futures::{StreamExt, TryStreamExt};
 use hypseq_engine::Rows;
 
 use crate::interrupt::Watch;
@@ -14,7 +15,8 @@ use crate::progress::Progress;
 
 /// Rows that come, and the count of those that came.
 pub struct Source<'a> {
-    rows: Rows,
+    schema: SchemaRef,
+    rows: LocalBoxStream<'a, Result<RecordBatch>>,
     watch: Option<&'a Watch>,
     /// Spins until the first rows are there.
     waiting: Option<Progress>,
@@ -24,11 +26,19 @@ pub struct Source<'a> {
 
 impl<'a> Source<'a> {
     pub fn new(rows: Rows, watch: Option<&'a Watch>, waiting: Progress) -> Self {
-        Self { rows, watch, waiting: Some(waiting), ahead: VecDeque::new(), came: 0 }
+        let schema = rows.schema();
+        let rows = rows.map_err(anyhow::Error::from).boxed_local();
+        Self { schema, rows, watch, waiting: Some(waiting), ahead: VecDeque::new(), came: 0 }
+    }
+
+    /// Rows that are all there already.
+    pub fn of(schema: SchemaRef, batches: Vec<RecordBatch>) -> Self {
+        let rows = stream::iter(batches.into_iter().map(Ok)).boxed_local();
+        Self { schema, rows, watch: None, waiting: None, ahead: VecDeque::new(), came: 0 }
     }
 
     pub fn schema(&self) -> SchemaRef {
-        self.rows.schema()
+        SchemaRef::clone(&self.schema)
     }
 
     pub fn is_cancelled(&self) -> bool {

@@ -1,11 +1,15 @@
 //! `query`: canned queries, listed, shown or run; over a fleet, in each home apart.
 
+use std::iter::repeat_n;
+use std::sync::Arc;
+
 use anyhow::{Result, bail};
+use arrow::array::{ArrayRef, RecordBatch, StringViewArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use hypseq_cache::Home;
 use hypseq_engine::Engine;
 use serde_json::{Value, json};
 
-use crate::batches;
 use crate::canned::{self, Bound, Canned};
 use crate::cli::{Global, Query};
 use crate::commands::sql;
@@ -14,7 +18,7 @@ use crate::exit::ExitStatus;
 use crate::fleet;
 use crate::grid::Grid;
 use crate::printer::{Printer, Report};
-use crate::select;
+use crate::select::{self, Candidate};
 
 pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatus> {
     let queries = canned::all(args.queries.as_deref())?;
@@ -40,12 +44,18 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
             Ok(sql::finish(engine, status, printer))
         });
     }
-    let ask = |home: &Home| runtime.block_on(answer(home, query, args, printer));
-    let (answers, status) = fleet::ask(&homes, printer, ask, |answer| answer.status)?;
-    if let Some(pair) = answers.windows(2).find(|pair| pair[0].headers != pair[1].headers) {
-        bail!("the answers of {} and {} have different columns\n  hint: ask each alone", pair[0].home, pair[1].home);
+    let ask = |home: &Home| {
+        let label = label(home, &homes);
+        let answer = runtime.block_on(answer(home, &label, query, args, printer))?;
+        Ok((label, answer))
+    };
+    let (answers, status) = fleet::ask(&homes, printer, ask, |(_, answer)| answer.status)?;
+    if let Some(pair) = answers.windows(2).find(|pair| !pair[0].1.columns().eq(pair[1].1.columns())) {
+        bail!("the answers of {} and {} have different columns\n  hint: ask each alone", pair[0].0, pair[1].0);
     }
-    printer.report(&FleetAnswer { answers: &answers })?;
+    let schema = answers.first().map_or_else(|| with_home(&Schema::empty()), |(_, answer)| Arc::clone(&answer.schema));
+    let batches = answers.into_iter().flat_map(|(_, answer)| answer.batches).collect();
+    runtime.block_on(executor::print_rows(schema, batches, printer))?;
     Ok(status)
 }
 
@@ -86,66 +96,44 @@ fn bound(engine: &Engine, query: &Canned, args: &Query, printer: &Printer) -> Re
 }
 
 /// The whole answer of one home.
-async fn answer(home: &Home, query: &Canned, args: &Query, printer: &Printer) -> Result<Answer> {
+async fn answer(home: &Home, label: &str, query: &Canned, args: &Query, printer: &Printer) -> Result<Answer> {
     let (engine, status) = sql::open(std::slice::from_ref(home), &args.memory, printer).await?;
     let bound = bound(&engine, query, args, printer)?;
     let rows = engine.query_with_params(&bound.sql, bound.values).await?;
-    let fields = rows.schema();
-    let headers = fields.fields().iter().map(|field| {
-        let right = if field.data_type().is_numeric() { ">" } else { "" };
-        format!("{right}{}", field.name())
+    let schema = with_home(&rows.schema());
+    let batches = rows.collect().await?;
+    let batches = batches.iter().map(|batch| {
+        let home: ArrayRef = Arc::new(StringViewArray::from_iter_values(repeat_n(label, batch.num_rows())));
+        let columns = [home].into_iter().chain(batch.columns().iter().cloned());
+        RecordBatch::try_new(with_home(&batch.schema()), columns.collect())
     });
-    let mut answer = Answer { home: home.name().to_owned(), status, headers: headers.collect(), rows: Vec::new() };
-    for batch in rows.collect().await? {
-        for row in 0..batch.num_rows() {
-            let cells = batch.columns().iter().map(|column| Ok(batches::text(column, row)?.unwrap_or_default()));
-            let json = serde_json::from_str(&batches::json_row(&batch, row)?)?;
-            answer.rows.push((cells.collect::<Result<_>>()?, json));
-        }
-    }
-    answer.status = sql::finish(engine, status, printer);
-    Ok(answer)
+    let batches = batches.collect::<Result<_, _>>()?;
+    Ok(Answer { status: sql::finish(engine, status, printer), schema, batches })
 }
 
-/// The answer of one home of a fleet.
+/// The answer of one home of a fleet; every row names the home.
 struct Answer {
-    home: String,
     status: ExitStatus,
-    /// As a grid takes them.
-    headers: Vec<String>,
-    /// As text, and as JSON.
-    rows: Vec<(Vec<String>, Value)>,
+    schema: SchemaRef,
+    batches: Vec<RecordBatch>,
 }
 
-/// The answers of a fleet; every row names its home.
-struct FleetAnswer<'a> {
-    answers: &'a [Answer],
+impl Answer {
+    /// What must be the same in all homes: names, and whether they are numbers.
+    fn columns(&self) -> impl Iterator<Item = (&str, bool)> {
+        self.schema.fields().iter().map(|field| (field.name().as_str(), field.data_type().is_numeric()))
+    }
 }
 
-impl Report for FleetAnswer<'_> {
-    fn json(&self) -> Value {
-        let rows = |answer: &Answer| {
-            let rows = answer.rows.iter().map(|(_, json)| fleet::named(json.clone(), Some(&answer.home)));
-            rows.collect::<Vec<Value>>()
-        };
-        Value::Array(self.answers.iter().flat_map(rows).collect())
-    }
+fn with_home(schema: &Schema) -> SchemaRef {
+    let home = Arc::new(Field::new("home", DataType::Utf8View, false));
+    Arc::new(Schema::new([home].into_iter().chain(schema.fields().iter().cloned()).collect::<Vec<_>>()))
+}
 
-    fn text(&self, printer: &Printer) -> String {
-        self.grid().aligned(0, printer.width)
-    }
-
-    fn grid(&self) -> Grid {
-        let headers = self.answers.first().into_iter().flat_map(|answer| &answer.headers).map(String::as_str);
-        let headers: Vec<&str> = ["home"].into_iter().chain(headers).collect();
-        let mut grid = Grid::new(&headers);
-        for answer in self.answers {
-            for (cells, _) in &answer.rows {
-                grid.row([&answer.home].into_iter().chain(cells));
-            }
-        }
-        grid
-    }
+/// What the `home` column shows, as in SQL over several homes: the folder's name, or its path where several have that name.
+fn label(home: &Home, homes: &[Candidate]) -> String {
+    let same = homes.iter().flatten().filter(|other| other.name() == home.name()).count();
+    if same > 1 { home.root().display().to_string() } else { home.name().to_owned() }
 }
 
 /// Queries with their purpose and parameters.

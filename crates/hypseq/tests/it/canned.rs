@@ -152,6 +152,61 @@ fn a_fleet_is_asked_home_by_home() {
 }
 
 #[test]
+fn a_fleet_is_shown_as_one_home_is() {
+    let (neutral, monotone) = (home("neutral"), home("monotone"));
+    let folder = TempDir::new().expect("a folder");
+    let sql = "-- purpose: x\nSELECT 2 AS z, NULL AS a, count(*) AS rows FROM ai_gateway_messages\n";
+    fs::write(folder.path().join("x.sql"), sql).expect("written");
+    let queries = folder.path().to_string_lossy().into_owned();
+    let shown = |format| {
+        let args = ["--home", &neutral, "--home", &monotone, "--format", format, "query", "x", "--queries", &queries];
+        run(args).exits(0).stdout
+    };
+    assert_eq!(
+        shown("table"),
+        "home      z  a     rows\n\
+         ────────  ─  ────  ────\n\
+         neutral   2  NULL  1199\n\
+         monotone  2  NULL  1280\n\
+         (2 rows)\n"
+    );
+    assert_eq!(
+        shown("ndjson"),
+        "{\"home\":\"neutral\",\"z\":2,\"a\":null,\"rows\":1199}\n\
+         {\"home\":\"monotone\",\"z\":2,\"a\":null,\"rows\":1280}\n"
+    );
+}
+
+#[test]
+fn homes_of_the_same_name_are_shown_by_their_paths() {
+    let ((_one, first), (_other, second)) = (copy("skew"), copy("skew"));
+    let [first, second] = [first, second].map(|home| home.to_string_lossy().into_owned());
+    let neutral = home("neutral");
+    let args = ["--home", &first, "--home", &neutral, "--home", &second, "--format", "json", "query", "rows-per-day"];
+    let shown = run(args).exits(0).json();
+    let mut homes: Vec<&str> = items(&shown).iter().map(|row| text(&row["home"])).collect();
+    homes.dedup();
+    assert_eq!(homes, [&first, "neutral", &second]);
+}
+
+#[test]
+fn answers_with_different_columns_are_refused() {
+    let ((_one, neutral), skew) = (copy("neutral"), home("skew"));
+    let spool =
+        neutral.join("hypaware/cache/datasets/ai_gateway_messages/proxy_messages_v5/_hypaware_spool/active.jsonl");
+    let rows = fs::read_to_string(&spool).expect("the spool");
+    let more = "\"columns\":[{\"name\":\"more\",\"type\":\"STRING\",\"nullable\":true},";
+    fs::write(&spool, rows.replace("\"columns\":[", more)).expect("written");
+    let folder = TempDir::new().expect("a folder");
+    let sql = "-- purpose: x\nSELECT * FROM spool.ai_gateway_messages\n";
+    fs::write(folder.path().join("x.sql"), sql).expect("written");
+    let (neutral, queries) = (neutral.to_string_lossy(), folder.path().to_string_lossy());
+    let ran = run(["--home", &*neutral, "--home", &skew, "query", "x", "--queries", &*queries]).exits(2);
+    let expected = "error: the answers of neutral and skew have different columns\n  hint: ask each alone\n";
+    assert_eq!((&*ran.stdout, &*ran.stderr), ("", expected));
+}
+
+#[test]
 fn a_home_that_cannot_answer_does_not_stop_the_others() {
     let (neutral, sinks) = (home("neutral"), home("sinks"));
     let args = ["--home", &neutral, "--home", &sinks, "--format", "csv", "query", "rows-per-day"];
