@@ -7,12 +7,26 @@ use crate::cli::{Cli, Man};
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 
+/// What the example begins with, with which the help of every command ends.
+const EXAMPLE: &str = "Example: ";
+
 pub fn run(args: &Man, printer: &Printer) -> Result<ExitStatus> {
-    let mut program = Cli::command().disable_help_subcommand(true);
+    let mut program = with_prose_in_descriptions(Cli::command().disable_help_subcommand(true));
     program.build();
     let text = if args.command.is_empty() { whole(&program)? } else { page(find(&program, &args.command)?)? };
     printer.text(&text)?;
     Ok(ExitStatus::Yes)
+}
+
+/// What the help says between the options and the example belongs to the description of a page.
+fn with_prose_in_descriptions(command: Command) -> Command {
+    let command = command.mut_subcommands(with_prose_in_descriptions);
+    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let (Some((prose, example)), Some(about)) = (after.rsplit_once(EXAMPLE), command.get_about()) else {
+        return command;
+    };
+    let about = format!("{about}\n\n{prose}").trim_end().to_owned();
+    command.long_about(about).after_help(format!("{EXAMPLE}{example}"))
 }
 
 fn find<'c>(program: &'c Command, path: &[String]) -> Result<&'c Command> {
@@ -86,7 +100,7 @@ fn section(command: &Command) -> Result<String> {
     Ok(format!(".SH \"{}\"\n{}\n", title(command).to_uppercase(), text.join("\n")))
 }
 
-/// What clap calls extra ends with the example, whose lines stay as they are; the preamble is needed once.
+/// What clap calls extra is the example, whose lines stay as they are; the preamble is needed once.
 fn tidy(page: Vec<u8>) -> Result<String> {
     let page = String::from_utf8(page)?;
     let (preamble, text): (Vec<&str>, Vec<&str>) = page.lines().partition(|line| is_preamble(line));
@@ -97,11 +111,11 @@ fn tidy(page: Vec<u8>) -> Result<String> {
             lines.push(".fi");
             in_example = false;
         }
-        if let Some(example) = line.strip_prefix("Example: ") {
+        if let Some(example) = line.strip_prefix(EXAMPLE) {
             lines.extend([".nf", example]);
             in_example = true;
         } else if line == ".SH EXTRA" {
-            lines.push(".SH EXAMPLE");
+            lines.push(".SH EXAMPLES");
         } else {
             lines.push(if in_example { line.strip_prefix("       ").unwrap_or(line) } else { line });
         }

@@ -70,7 +70,7 @@ fn every_shell_has_a_script() {
 #[test]
 fn the_manual_has_a_section_for_every_command() {
     let page = run(["man"]).exits(0).stdout;
-    for heading in ["NAME", "SYNOPSIS", "OPTIONS", "EXAMPLE"] {
+    for heading in ["NAME", "SYNOPSIS", "OPTIONS", "EXAMPLES"] {
         assert_eq!(page.lines().filter(|line| *line == format!(".SH {heading}")).count(), 1, "{heading}");
     }
     for name in COMMANDS.iter().filter(|name| **name != "plan") {
@@ -85,6 +85,12 @@ fn a_command_has_a_page_of_its_own() {
     let page = run(["man", "plan", "rewind"]).exits(0).stdout;
     assert!(page.contains(".TH hypseq-plan-rewind 1"), "{page}");
     assert!(page.contains("accept\\-loss") && page.contains("When to use colour"), "{page}");
+    let sql = run(["man", "sql"]).exits(0).stdout;
+    let (description, rest) = sql.split_once("\n.SH OPTIONS\n").expect("options");
+    let (_, description) = description.split_once("\n.SH DESCRIPTION\n").expect("a description");
+    assert!(description.starts_with("Run SQL over the cache") && description.contains("\nSchemas: live"), "{sql}");
+    let (_, example) = rest.split_once("\n.SH EXAMPLES\n").expect("an example");
+    assert!(example.starts_with(".nf\nhypseq sql ") && !example.contains("Schemas"), "{sql}");
     let refused = run(["man", "plan", "nope"]).exits(2);
     assert!(
         refused.stderr.contains("`hypseq plan` has no command `nope`\n  hint: there are rewind, "),
