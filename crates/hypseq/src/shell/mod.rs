@@ -228,6 +228,13 @@ impl<'a> Shell<'a> {
 
     /// A canned query with its values.
     fn bind(&self, name: &str, params: &[String]) -> Result<Bound> {
+        if self.homes.len() > 1 {
+            bail!(
+                "{} are open, and a canned query would mix their rows\n  hint: `hypseq query {name}` asks each home apart; or \
+                 open the shell on one home",
+                count(self.homes.len() as u64, "home")
+            );
+        }
         let Complete { queries, .. } = self.helper()?;
         let query = queries.iter().find(|query| query.name == name);
         let query = query.with_context(|| {

@@ -293,6 +293,24 @@ fn canned_queries_are_listed_and_run() {
 }
 
 #[test]
+fn a_canned_query_does_not_mix_homes() {
+    let state = state();
+    let args = ["--home", &home("neutral"), "--home", &home("monotone"), "sql"];
+    let mut terminal = Terminal::start_with(&args, state.path(), (200, 50));
+    terminal.ends_with("hyp>");
+    let screen = terminal.enter("\\query rows-per-day");
+    assert!(
+        screen.ends_with(
+            "\nerror: 2 homes are open, and a canned query would mix their rows\n  hint: `hypseq query rows-per-day` asks \
+             each home apart; or open the shell on one home\nhyp>"
+        ),
+        "{screen}"
+    );
+    let screen = terminal.enter("\\query");
+    assert!(screen.contains("\nrows-around-seq "), "{screen}");
+}
+
+#[test]
 fn what_is_no_command_is_refused() {
     let state = state();
     let mut terminal = shell(state.path());
