@@ -134,7 +134,7 @@ impl Complete {
             if matches!(words[0], "\\g" | "\\i") {
                 return self.files.complete_path(line, pos);
             }
-            let start = typed.rfind(char::is_whitespace).map_or(0, |blank| blank + 1);
+            let start = typed.trim_end_matches(|c: char| !c.is_whitespace()).len();
             let arguments = &words[1..words.len() - usize::from(start < pos)];
             return Ok((start, pairs(self.arguments(words[0], arguments), &typed[start..])));
         }
@@ -355,6 +355,15 @@ mod tests {
         assert_eq!(offered("\\x "), ["auto", "on", "off"]);
         assert_eq!(offered("\\pset format c"), ["csv"]);
         assert_eq!(offered("\\pset rows 5 f"), ["format"]);
+    }
+
+    #[test]
+    fn blanks_may_take_several_bytes() {
+        assert_eq!(offered_after("", "\\query\u{a0}rows-p"), (8, vec!["rows-per-day".to_owned()]));
+        assert_eq!(offered("\\x\u{a0}"), ["auto", "on", "off"]);
+        assert_eq!(offered_after("", "\\i\u{a0}Cargo.to").1, Vec::<String>::new());
+        assert_eq!(offered("\u{a0}\\t"), ["\\timing"]);
+        assert_eq!(offered("SELECT\u{a0}max(b"), ["body", "between", "bigint", "by"]);
     }
 
     #[test]
