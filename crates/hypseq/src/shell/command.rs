@@ -56,13 +56,17 @@ impl FromStr for Command {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        if let Some(table) = text.strip_prefix(r"\d").filter(|rest| rest.starts_with(char::is_whitespace)) {
+            // Its quotes are those of SQL.
+            let table = table.trim();
+            return Ok(Self::Describe((!table.is_empty()).then(|| table.to_owned())));
+        }
         let words = words(text)?;
         let (name, arguments) = words.split_first().map_or(("", &[][..]), |(name, rest)| (name.as_str(), rest));
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let command = match (name, arguments.as_slice()) {
             (r"\?", []) => Self::Help,
             (r"\d", []) => Self::Describe(None),
-            (r"\d", [table]) => Self::Describe(Some((*table).to_owned())),
             (r"\g", []) => Self::Go(None),
             (r"\g", [file]) => Self::Go(Some(path(file))),
             (r"\i", [file]) => Self::Include(path(file)),
@@ -155,7 +159,9 @@ mod tests {
     #[test]
     fn each_command_parses() {
         assert_eq!(parsed(r"\?"), Command::Help);
-        assert_eq!(parsed(r"\d raw.logs"), Command::Describe(Some("raw.logs".to_owned())));
+        assert_eq!(parsed(r"\d"), Command::Describe(None));
+        assert_eq!(parsed("\\d \t"), Command::Describe(None));
+        assert_eq!(parsed(r#"\d  raw."a ""b" "#), Command::Describe(Some(r#"raw."a ""b""#.to_owned())));
         assert_eq!(parsed(r"\g 'my file.csv'"), Command::Go(Some(PathBuf::from("my file.csv"))));
         assert_eq!(parsed(r"\i my\ file.sql"), Command::Include(PathBuf::from("my file.sql")));
         let (name, params) = ("around".to_owned(), vec!["seq=9".to_owned(), "at=2h ago".to_owned()]);
@@ -187,9 +193,7 @@ mod tests {
             refusal(r"\timing maybe"),
             "`\\timing maybe` is not what \\timing takes\n  hint: \\timing [on|off]  say how long each statement took"
         );
-        for text in
-            [r"\x 1", r"\i", r"\d a b", r"\pset rows", r"\pset rows 0", r"\pset format xml", r"\pset a b", r"\q 1"]
-        {
+        for text in [r"\x 1", r"\i", r"\pset rows", r"\pset rows 0", r"\pset format xml", r"\pset a b", r"\q 1"] {
             assert!(refusal(text).contains("is not what"), "{text}");
         }
         assert!(refusal(r"\g 'a").contains("close it with '"));

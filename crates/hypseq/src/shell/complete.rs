@@ -12,7 +12,7 @@ use rustyline::{Context, Helper};
 
 use super::command::COMMANDS;
 use super::input;
-use super::names::{DEFAULT_SCHEMA, Names, Table};
+use super::names::{DEFAULT_SCHEMA, Names, Table, quoted};
 use crate::canned::Canned;
 
 /// Keywords of the statements that are allowed.
@@ -165,31 +165,34 @@ impl Complete {
     fn tables(&self) -> Vec<String> {
         let schemas = self.names.schemas().into_iter().map(|schema| format!("{schema}."));
         let tables = self.names.tables.iter().filter(|table| table.schema == DEFAULT_SCHEMA);
-        tables.map(|table| table.name.clone()).chain(schemas).collect()
+        tables.map(Table::sql_name).chain(schemas).collect()
     }
 
     fn sql(&self, typed: &str) -> (usize, Vec<Pair>) {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '.';
-        let start = typed.trim_end_matches(is_word).len();
-        let word = &typed[start..];
+        let mut start = typed.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').len();
         let statement = format!("{}{typed}", self.before);
         let mut tokens = Vec::new();
         let read = Tokenizer::new(&GenericDialect, &statement).tokenize_with_location_into_buf(&mut tokens);
-        if read.is_err() && input::take_apart(&statement).open != '-' {
-            return (start, Vec::new());
+        match read.map_err(|_| input::take_apart(&statement).open) {
+            // The tokens end where the quoted name begins.
+            Err('"') => {
+                let quote = tokens.last().map_or(0, |token| input::offset(&statement, token.span.end));
+                let Some(quote) = quote.checked_sub(self.before.len()) else { return (start, Vec::new()) };
+                start = quote;
+            }
+            Ok(()) | Err('-') if start < typed.len() => _ = tokens.pop(),
+            Ok(()) | Err('-') => {}
+            Err(_) => return (start, Vec::new()),
         }
+        let word = &typed[start..];
         let tokens: Vec<Token> = tokens.into_iter().map(|token| token.token).collect();
-        if let Some((owner, _)) = word.rsplit_once('.') {
-            let start = start + owner.len() + 1;
-            return (start, pairs(self.members(owner, &tokens), &typed[start..]));
+        if let [before @ .., Token::Period] = tokens.as_slice() {
+            return (start, pairs(self.members(before, &tokens), word));
         }
-        let mut words = tokens.iter().filter_map(|token| match token {
-            Token::Word(word) => Some(word.value.to_uppercase()),
-            Token::Whitespace(_) | Token::EOF => None,
-            _ => Some(String::new()),
-        });
-        let previous = if word.is_empty() { words.next_back() } else { words.nth_back(1) };
-        if previous.is_some_and(|previous| BEFORE_TABLES.contains(&previous.as_str())) {
+        let previous = tokens.iter().rfind(|token| !matches!(token, Token::Whitespace(_)));
+        let is_before_table =
+            |keyword: &&str| matches!(previous, Some(Token::Word(word)) if word.value.eq_ignore_ascii_case(keyword));
+        if BEFORE_TABLES.iter().any(is_before_table) {
             return (start, pairs(self.tables(), word));
         }
         let named = self.named(&tokens);
@@ -199,22 +202,32 @@ impl Complete {
         let is_lower = word.starts_with(char::is_lowercase);
         let keyword = |keyword: &&str| if is_lower { keyword.to_lowercase() } else { (*keyword).to_owned() };
         let functions = self.names.functions.iter().map(|function| format!("{function}("));
-        let candidates = columns.into_iter().cloned().chain(self.tables()).chain(functions);
+        let columns = columns.into_iter().map(|column| quoted(column).into_owned());
+        let candidates = columns.chain(self.tables()).chain(functions);
         let keywords = KEYWORDS.iter().map(keyword);
         (start, pairs(candidates.chain(keywords), word))
     }
 
     /// What stands behind a dot: the tables of a schema, or the columns of a table or its alias.
-    fn members(&self, owner: &str, tokens: &[Token]) -> Vec<String> {
-        let tables = self.names.tables.iter().filter(|table| table.schema == owner);
-        let tables: Vec<String> = tables.map(|table| table.name.clone()).collect();
-        if !tables.is_empty() {
-            return tables;
-        }
-        let named = self.named(tokens);
-        let named = named.iter().find(|(name, _)| name == owner).map(|(_, table)| *table);
-        let table = named.or_else(|| self.names.table(owner));
-        table.iter().flat_map(|table| &table.columns).map(|column| column.name.clone()).collect()
+    fn members(&self, before: &[Token], tokens: &[Token]) -> Vec<String> {
+        let table = match before {
+            [.., Token::Word(schema), Token::Period, Token::Word(name)] => {
+                self.names.table(Some(&schema.value), &name.value)
+            }
+            [.., Token::Word(owner)] => {
+                let owner = &owner.value;
+                let tables = self.names.tables.iter().filter(|table| table.schema == *owner);
+                let tables: Vec<String> = tables.map(|table| quoted(&table.name).into_owned()).collect();
+                if !tables.is_empty() {
+                    return tables;
+                }
+                let named = self.named(tokens).into_iter().find(|(name, _)| name == owner);
+                named.map(|(_, table)| table).or_else(|| self.names.table(None, owner))
+            }
+            _ => None,
+        };
+        let columns = table.iter().flat_map(|table| &table.columns);
+        columns.map(|column| quoted(&column.name).into_owned()).collect()
     }
 
     /// The tables that a statement names, each by its alias where it has one.
@@ -228,13 +241,11 @@ impl Complete {
         for at in 0..tokens.len() {
             let Some(first) = word(at) else { continue };
             let is_member = at > 0 && *tokens[at - 1] == Token::Period;
-            let qualified = match (tokens.get(at + 1), word(at + 2)) {
-                (Some(Token::Period), Some(second)) => Some(format!("{first}.{second}")),
-                _ => None,
+            let (schema, name, next) = match (tokens.get(at + 1), word(at + 2)) {
+                (Some(Token::Period), Some(second)) => (Some(first), second, at + 3),
+                _ => (None, first, at + 1),
             };
-            let table = qualified.as_deref().map_or_else(|| self.names.table(first), |name| self.names.table(name));
-            let Some(table) = table.filter(|_| !is_member) else { continue };
-            let next = if qualified.is_some() { at + 3 } else { at + 1 };
+            let Some(table) = self.names.table(schema, name).filter(|_| !is_member) else { continue };
             let next = if word(next).is_some_and(|word| word.eq_ignore_ascii_case("as")) { next + 1 } else { next };
             let is_keyword = |word: &&str| KEYWORDS.iter().any(|keyword| keyword.eq_ignore_ascii_case(word));
             let alias = word(next).filter(|word| !is_keyword(word)).unwrap_or(&table.name);
@@ -244,10 +255,11 @@ impl Complete {
     }
 }
 
-/// Those that begin with what is typed, in whatever case.
+/// Those that begin with what is typed, in whatever case, and with or without a quote.
 fn pairs(candidates: impl IntoIterator<Item = String>, typed: &str) -> Vec<Pair> {
     let begins = |candidate: &String| {
-        candidate.get(..typed.len()).is_some_and(|beginning| beginning.eq_ignore_ascii_case(typed))
+        let unquoted = candidate.strip_prefix('"').unwrap_or(candidate);
+        [candidate, unquoted].iter().any(|name| name.get(..typed.len()).is_some_and(|n| n.eq_ignore_ascii_case(typed)))
     };
     let pair = |candidate: String| Pair { display: candidate.clone(), replacement: candidate };
     candidates.into_iter().filter(begins).map(pair).collect()
@@ -291,7 +303,9 @@ mod tests {
         let tables = vec![
             table("live", "logs", &["severity", "body"]),
             table("live", "messages", &["message_id", "model"]),
+            table("live", "Odd.Data\"set", &["plain", "a-b"]),
             table("raw", "logs", &["severity", "body", "_pos"]),
+            table("raw", "Odd.Data\"set", &["plain", "a-b"]),
         ];
         let functions = vec!["max".to_owned(), "min".to_owned()];
         let names = Names { tables, functions, ..Names::default() };
@@ -314,9 +328,9 @@ mod tests {
 
     #[test]
     fn tables_after_from_and_join() {
-        assert_eq!(offered("SELECT * FROM "), ["logs", "messages", "live.", "raw."]);
+        assert_eq!(offered("SELECT * FROM "), ["logs", "messages", r#""Odd.Data""set""#, "live.", "raw."]);
         assert_eq!(offered("select * from lo"), ["logs"]);
-        assert_eq!(offered_after("SELECT *\n", "FROM raw."), (9, vec!["logs".to_owned()]));
+        assert_eq!(offered_after("SELECT *\n", "FROM raw.l"), (9, vec!["logs".to_owned()]));
         assert_eq!(offered("SELECT * FROM logs, messages WHERE 1 = 1 JOIN m"), ["messages"]);
     }
 
@@ -338,6 +352,25 @@ mod tests {
     }
 
     #[test]
+    fn odd_names_are_quoted() {
+        let odd = vec![r#""Odd.Data""set""#.to_owned()];
+        assert_eq!(offered_after("", "SELECT * FROM Odd"), (14, odd.clone()));
+        assert_eq!(offered_after("SELECT *\n", "FROM \"Odd.Data\"\"s"), (5, odd.clone()));
+        assert_eq!(offered_after("", "SELECT * FROM raw.Odd"), (18, odd.clone()));
+        assert_eq!(offered_after("", "SELECT * FROM raw.\"odd"), (18, odd));
+        assert_eq!(offered(r#"SELECT "Odd.Data""set".a"#), [r#""a-b""#]);
+        assert_eq!(offered(r#"SELECT * FROM raw."Odd.Data""set" AS o WHERE o."#), ["plain", r#""a-b""#]);
+        assert_eq!(
+            offered(r#"SELECT * FROM "Odd.Data""set" WHERE a-"#),
+            offered(r#"SELECT * FROM "Odd.Data""set" WHERE "#)
+        );
+        assert_eq!(offered(r#"SELECT * FROM raw."Odd.Data""set" WHERE "a"#), [r#""a-b""#]);
+        assert_eq!(offered(r"\d Odd"), [r#""Odd.Data""set""#]);
+        assert_eq!(offered(r#"\d raw."O"#), [r#"raw."Odd.Data""set""#]);
+        assert_eq!(offered_after("SELECT \"\n", "Odd"), (0, Vec::new()));
+    }
+
+    #[test]
     fn nothing_within_text_and_comments() {
         assert_eq!(offered("SELECT 'm"), Vec::<String>::new());
         assert_eq!(offered("SELECT /* m"), Vec::<String>::new());
@@ -351,7 +384,7 @@ mod tests {
         assert_eq!(offered("\\query rows-around-seq s"), ["seq="]);
         assert_eq!(offered("\\query rows-around-seq seq=1 r"), ["rows="]);
         assert_eq!(offered("\\d m"), ["messages"]);
-        assert_eq!(offered("\\d raw."), ["raw.logs"]);
+        assert_eq!(offered("\\d raw.l"), ["raw.logs"]);
         assert_eq!(offered("\\x "), ["auto", "on", "off"]);
         assert_eq!(offered("\\pset format c"), ["csv"]);
         assert_eq!(offered("\\pset rows 5 f"), ["format"]);

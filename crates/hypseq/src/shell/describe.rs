@@ -1,6 +1,7 @@
 //! `\d`: the tables, or the columns of one.
 
 use anyhow::{Result, bail};
+use datafusion::common::TableReference;
 use serde_json::{Value, json};
 
 use super::names::{Names, Table};
@@ -14,9 +15,9 @@ pub fn describe(names: &Names, table: Option<&str>, printer: &Printer) -> Result
         tables.sort_by_key(|table| table.kind);
         return printer.report(&Tables(tables));
     };
-    let unquoted = name.replace('"', "");
-    let Some(table) = names.table(&unquoted) else {
-        let same = names.tables.iter().filter(|table| table.name == unquoted).map(Table::sql_name);
+    let Some(table) = names.named(name) else {
+        let typed = TableReference::parse_str_normalized(name, true);
+        let same = names.tables.iter().filter(|table| table.name == typed.table()).map(Table::sql_name);
         let hint = match same.collect::<Vec<_>>().join(", ") {
             same if same.is_empty() => "\\d lists all tables".to_owned(),
             same => format!("there is {same}"),

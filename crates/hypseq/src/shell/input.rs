@@ -99,7 +99,7 @@ fn tokens(text: &str) -> (Vec<TokenWithSpan>, End) {
 }
 
 /// Where a line and column, both from 1 and in characters, stand in a text.
-fn offset(text: &str, location: Location) -> usize {
+pub fn offset(text: &str, location: Location) -> usize {
     let place = |number: u64| usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX);
     let line_start = match place(location.line) {
         0 => 0,

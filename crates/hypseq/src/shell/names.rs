@@ -1,8 +1,10 @@
 //! What can be named in a statement: tables with their columns, and functions.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use anyhow::Result;
+use datafusion::common::TableReference;
 use hypseq_engine::{Engine, TABLE_FUNCTIONS};
 
 use crate::batches::text;
@@ -94,9 +96,15 @@ impl Names {
         }
     }
 
-    /// A table by its name, with or without a schema.
-    pub fn table(&self, name: &str) -> Option<&Table> {
-        let (schema, name) = name.split_once('.').unwrap_or((DEFAULT_SCHEMA, name));
+    /// A table by its name as a statement has it, quoted where it needs quotes, with or without a schema.
+    pub fn named(&self, sql_name: &str) -> Option<&Table> {
+        let name = TableReference::parse_str_normalized(sql_name, true);
+        self.table(name.schema(), name.table()).filter(|_| name.catalog().is_none())
+    }
+
+    /// A table by its schema, if it is named, and its name itself.
+    pub fn table(&self, schema: Option<&str>, name: &str) -> Option<&Table> {
+        let schema = schema.unwrap_or(DEFAULT_SCHEMA);
         self.tables.iter().find(|table| table.schema == schema && table.name == name)
     }
 
@@ -110,8 +118,17 @@ impl Names {
 impl Table {
     /// The name by which a statement finds it.
     pub fn sql_name(&self) -> String {
-        if self.schema == DEFAULT_SCHEMA { self.name.clone() } else { format!("{}.{}", self.schema, self.name) }
+        let name = quoted(&self.name);
+        if self.schema == DEFAULT_SCHEMA { name.into_owned() } else { format!("{}.{name}", quoted(&self.schema)) }
     }
+}
+
+/// A name as a statement has it: quoted where it needs quotes. Case needs none: names are taken as they are typed.
+pub fn quoted(name: &str) -> Cow<'_, str> {
+    let is_plain = !name.starts_with(|c: char| c.is_ascii_digit())
+        && !name.is_empty()
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_plain { Cow::Borrowed(name) } else { Cow::Owned(format!("\"{}\"", name.replace('"', "\"\""))) }
 }
 
 impl TableKind {
@@ -152,4 +169,34 @@ async fn rows(engine: &Engine, sql: &str) -> Result<Vec<Vec<String>>> {
         }
     }
     Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_names_are_quoted_and_found() {
+        let table = |schema: &str, name: &str| Table {
+            schema: schema.to_owned(),
+            name: name.to_owned(),
+            kind: TableKind::Dataset,
+            columns: Vec::new(),
+        };
+        let all = [
+            (table("live", "Logs_2"), "Logs_2"),
+            (table("live", "2nd"), r#""2nd""#),
+            (table("live", "My.Data\"set"), r#""My.Data""set""#),
+            (table("raw", "My.Data\"set"), r#"raw."My.Data""set""#),
+            (table("raw", "été"), r#"raw."été""#),
+        ];
+        let names = Names { tables: all.iter().map(|(table, _)| table.clone()).collect(), ..Names::default() };
+        for (table, sql_name) in &all {
+            assert_eq!(table.sql_name(), *sql_name);
+            assert_eq!(names.named(sql_name), Some(table));
+        }
+        for unknown in ["logs_2", "raw.Logs_2", "a.raw.Logs_2", "My.Data", ""] {
+            assert_eq!(names.named(unknown), None, "{unknown}");
+        }
+    }
 }

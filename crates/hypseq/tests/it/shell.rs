@@ -274,6 +274,21 @@ fn tables_and_columns_are_described() {
 }
 
 #[test]
+fn odd_names_are_quoted() {
+    let state = state();
+    let mut terminal = shell(state.path());
+    terminal.enter("CREATE VIEW \"My.Data\"\"set\" AS SELECT 1 AS one;");
+    let screen = terminal.enter("\\d \"My.Data\"\"set\"");
+    assert!(screen.ends_with("\ncolumn  type\none     BIGINT\nhyp>"), "{screen}");
+    let screen = terminal.enter("\\d raw.\"My.Data\"\"set\"");
+    assert!(screen.contains("\n  hint: there is \"My.Data\"\"set\"\n"), "{screen}");
+    terminal.press("SELECT one + 1 AS n FROM My\t");
+    terminal.ends_with("FROM \"My.Data\"\"set\"");
+    let screen = terminal.enter(";");
+    assert!(screen.ends_with("\nn\n─\n2\n(1 row)\nhyp>"), "{screen}");
+}
+
+#[test]
 fn canned_queries_are_listed_and_run() {
     let state = state();
     let mut terminal = Terminal::start_with(&["--home", &home("neutral"), "sql"], state.path(), (120, 50));
