@@ -54,3 +54,22 @@ fn resolved(path: &Path) -> io::Result<PathBuf> {
     }
     Ok(path)
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_and_dots_lead_where_they_lead() {
+        let temporary = tempfile::TempDir::new().expect("a folder");
+        let folder = temporary.path();
+        std::fs::create_dir(folder.join("real")).expect("a folder");
+        let real = folder.join("real").canonicalize().expect("a folder");
+        std::os::unix::fs::symlink(&real, folder.join("link")).expect("a link");
+        std::os::unix::fs::symlink("nowhere", folder.join("dangling")).expect("a link");
+        assert_eq!(resolved(&folder.join("link/a/b")).expect("resolved"), real.join("a/b"));
+        assert_eq!(resolved(&folder.join("link/../real/a")).expect("resolved"), real.join("a"));
+        assert!(resolved(&folder.join("dangling")).is_err());
+        assert!(resolved(&folder.join("a/../real/b")).is_err(), "what is missing may be made a link before the write");
+    }
+}

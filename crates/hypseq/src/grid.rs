@@ -71,12 +71,18 @@ impl Grid {
                 table.set_content_arrangement(ContentArrangement::Disabled);
             }
         }
-        for (index, column) in table.column_iter_mut().enumerate() {
-            column.set_padding((u16::from(index > 0), 1));
-            // Text may wrap between words; a time or an id that is cut in two cannot be read or copied.
+        // Text may wrap between words; a time or an id that is cut in two cannot be read or copied.
+        let needed = |index: usize| {
             let cells = self.rows.iter().filter_map(|r| r.get(index)).chain(self.headers.get(index));
-            let needed = cells.flat_map(|c| c.split(' ')).map(UnicodeWidthStr::width).max().unwrap_or(0);
-            let padded = u16::try_from(needed + 1 + usize::from(index > 0)).unwrap_or(u16::MAX);
+            cells.flat_map(|c| c.split(' ')).map(UnicodeWidthStr::width).max().unwrap_or(0)
+        };
+        let least: usize = (0..self.headers.len()).map(|index| needed(index) + 2).sum();
+        // Two blanks between columns, and one where the room does not do.
+        let before = u16::from(width.is_none_or(|width| indent + least <= width + 2));
+        for (index, column) in table.column_iter_mut().enumerate() {
+            let before = if index > 0 { before } else { 0 };
+            column.set_padding((before, 1));
+            let padded = u16::try_from(needed(index) + 1).unwrap_or(u16::MAX).saturating_add(before);
             column.set_constraint(ColumnConstraint::LowerBoundary(comfy_table::Width::Fixed(padded)));
         }
         let margin = " ".repeat(indent);
@@ -133,6 +139,16 @@ mod tests {
             grid().aligned(2, None),
             "  name    rows  legacy\n  table    482       0\n  a, \"b\"     9       0\n"
         );
+    }
+
+    #[test]
+    fn columns_move_together_before_a_cell_is_cut() {
+        let mut grid = Grid::new(&["id", "time", ">rows"]);
+        grid.row(["msg_1#0", "2026-07-28T21:00:00.000Z", "50"]);
+        let widths = |width| grid.aligned(2, Some(width)).lines().map(str::len).max();
+        assert_eq!(widths(41), Some(41));
+        assert_eq!(widths(40), Some(39));
+        assert!(grid.aligned(2, Some(39)).contains("msg_1#0 2026-07-28T21:00:00.000Z   50\n"));
     }
 
     #[test]

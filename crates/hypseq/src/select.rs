@@ -1,5 +1,6 @@
 //! Which homes, and which partition of them, a command is about.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
@@ -30,9 +31,13 @@ pub fn homes(global: &Global) -> Result<Vec<Candidate>> {
 
 fn open_all(patterns: &[String], open: fn(&Path) -> Candidate) -> Result<Vec<Candidate>> {
     let mut homes = Vec::new();
+    let mut known = HashSet::new();
     for pattern in patterns {
         for path in expand(pattern)? {
-            homes.push(open(&path));
+            // A home that was named twice would be counted twice.
+            if path.canonicalize().map_or(true, |real| known.insert(real)) {
+                homes.push(open(&path));
+            }
         }
     }
     Ok(homes)

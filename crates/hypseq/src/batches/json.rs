@@ -64,7 +64,9 @@ fn value(name: &str, field: &Field, array: &ArrayRef, row: usize) -> Result<Valu
         };
     }
     Ok(match array.data_type() {
-        DataType::Int64 if is_text_in_json(name) => Value::String(array.as_primitive::<Int64Type>().value(row).to_string()),
+        DataType::Int64 if is_text_in_json(name) => {
+            Value::String(array.as_primitive::<Int64Type>().value(row).to_string())
+        }
         DataType::Int64 => number!(Int64Type),
         DataType::Int32 => number!(Int32Type),
         DataType::Int16 => number!(Int16Type),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use datafusion::logical_expr::sqlparser::dialect::GenericDialect;
 use datafusion::logical_expr::sqlparser::tokenizer::{Token, Tokenizer};
+use hypseq_engine::TABLE_FUNCTIONS;
 use rustyline::completion::{Completer, FilenameCompleter, Pair};
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
@@ -193,7 +194,8 @@ impl Complete {
         let is_before_table =
             |keyword: &&str| matches!(previous, Some(Token::Word(word)) if word.value.eq_ignore_ascii_case(keyword));
         if BEFORE_TABLES.iter().any(is_before_table) {
-            return (start, pairs(self.tables(), word));
+            let functions = TABLE_FUNCTIONS.map(|name| format!("{name}("));
+            return (start, pairs(self.tables().into_iter().chain(functions), word));
         }
         let named = self.named(&tokens);
         let tables: Vec<&Table> =
@@ -328,7 +330,10 @@ mod tests {
 
     #[test]
     fn tables_after_from_and_join() {
-        assert_eq!(offered("SELECT * FROM "), ["logs", "messages", r#""Odd.Data""set""#, "live.", "raw."]);
+        let tables = ["logs", "messages", r#""Odd.Data""set""#, "live.", "raw."];
+        let functions = ["generation(", "snapshot(", "seq_at(", "time_of_seq("];
+        assert_eq!(offered("SELECT * FROM "), [&tables[..], &functions].concat());
+        assert_eq!(offered("SELECT * FROM gen"), ["generation("]);
         assert_eq!(offered("select * from lo"), ["logs"]);
         assert_eq!(offered_after("SELECT *\n", "FROM raw.l"), (9, vec!["logs".to_owned()]));
         assert_eq!(offered("SELECT * FROM logs, messages WHERE 1 = 1 JOIN m"), ["messages"]);

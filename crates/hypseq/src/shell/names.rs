@@ -54,8 +54,8 @@ impl Names {
         let mut names = Self::default();
         let functions = "SELECT DISTINCT routine_name FROM information_schema.routines ORDER BY 1";
         names.functions = rows(engine, functions).await?.into_iter().flatten().collect();
-        names.functions.extend(TABLE_FUNCTIONS.map(str::to_owned));
-        names.functions.sort_unstable();
+        // They stand where tables do.
+        names.functions.retain(|name| !TABLE_FUNCTIONS.contains(&name.as_str()));
         names.read_tables(engine).await?;
         names.own = names.tables.iter().map(|table| (table.schema.clone(), table.name.clone())).collect();
         for table in &mut names.tables {

@@ -1,11 +1,12 @@
-//! Where the shell may write, never below a home or cache that is open, and in which format.
+//! Where the shell may write, never below a home or a cache, and in which format.
 
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use hypseq_cache::Home;
+use hypseq_engine::Protected;
 
 use crate::cli::Format;
 
@@ -56,52 +57,7 @@ pub fn format(path: &Path) -> Result<Format> {
 
 /// Refuses a path that leads below a home.
 fn outside(path: &Path, homes: &[Home]) -> Result<()> {
-    let real = resolved(path).with_context(|| format!("cannot write `{}`", path.display()))?;
-    for folder in homes.iter().flat_map(|home| [home.root(), home.cache_root()]) {
-        if folder.canonicalize().is_ok_and(|folder| real.starts_with(folder)) {
-            bail!(
-                "`{}` lies in `{}`, and nothing is ever written there\n  hint: choose a place outside of it",
-                path.display(),
-                folder.display()
-            );
-        }
-    }
-    Ok(())
-}
-
-/// A path without links, of which the end need not be there yet.
-fn resolved(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    let mut missing = Vec::new();
-    for existing in path.ancestors() {
-        match (existing.canonicalize(), existing.file_name()) {
-            (Ok(found), _) => return Ok(missing.iter().rev().fold(found, |path, name| path.join(name))),
-            // A link that leads nowhere yet would be followed by the write.
-            (Err(error), Some(name)) if error.kind() == io::ErrorKind::NotFound && !existing.is_symlink() => {
-                missing.push(name);
-            }
-            (Err(error), _) => return Err(error),
-        }
-    }
-    Ok(path)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[cfg(unix)]
-    #[test]
-    fn links_and_dots_lead_where_they_lead() {
-        let temporary = tempfile::TempDir::new().expect("a folder");
-        let folder = temporary.path();
-        std::fs::create_dir(folder.join("real")).expect("a folder");
-        let real = folder.join("real").canonicalize().expect("a folder");
-        std::os::unix::fs::symlink(&real, folder.join("link")).expect("a link");
-        std::os::unix::fs::symlink("nowhere", folder.join("dangling")).expect("a link");
-        assert_eq!(resolved(&folder.join("link/a/b")).expect("resolved"), real.join("a/b"));
-        assert_eq!(resolved(&folder.join("link/../real/a")).expect("resolved"), real.join("a"));
-        assert!(resolved(&folder.join("dangling")).is_err());
-        assert!(resolved(&folder.join("a/../real/b")).is_err(), "what is missing may be made a link before the write");
-    }
+    Protected::new(homes).check(path).map_err(|why| {
+        anyhow!("cannot write `{}`: {why}\n  hint: choose a place outside of every home and cache", path.display())
+    })
 }

@@ -75,3 +75,12 @@ fn a_folder_that_is_no_home_does_not_stop_the_others() {
     let sql = run(["--home", &neutral, "--home", &empty, "--format", "csv", "sql", "-c", "SELECT 1 AS one"]).exits(2);
     assert_eq!(sql.stdout, "one\n1\n");
 }
+
+#[test]
+fn a_home_that_is_named_twice_counts_once() {
+    let neutral = home("neutral");
+    let twice = format!("{neutral}/../neutral");
+    let sql = ["sql", "-c", "SELECT count(*) AS n FROM ai_gateway_messages"];
+    let ran = run([&["--home", &neutral, "--home", &twice, "--format", "csv"][..], &sql].concat()).exits(0);
+    assert_eq!(ran.stdout, "n\n1199\n");
+}

@@ -55,18 +55,18 @@ fn json() {
 
 #[test]
 fn lists_show_what_columns_show() {
-    let sql = "SELECT array_agg(_hyp_ingest_seq ORDER BY _hyp_ingest_seq) AS seqs, array_agg(message_created_at ORDER BY \
+    let sql = "SELECT array_agg(_hyp_ingest_seq ORDER BY _hyp_ingest_seq) AS every_seq, array_agg(message_created_at ORDER BY \
                _hyp_ingest_seq) AS times, array_agg(length(model)) AS lengths FROM ai_gateway_messages WHERE \
                _hyp_ingest_seq IN (722, 1205)";
     let shown = |format| run(["--home", &home("neutral"), "--format", format, "sql", "-c", sql]).exits(0).stdout;
     assert_eq!(
         shown("csv"),
-        "seqs,times,lengths\n\
+        "every_seq,times,lengths\n\
          \"[722, 1205]\",\"[2026-07-28T14:26:02.373Z, 2026-07-22T01:00:00.000Z]\",\"[11, 11]\"\n"
     );
     assert_eq!(
         shown("ndjson"),
-        "{\"seqs\":[\"722\",\"1205\"],\"times\":[\"2026-07-28T14:26:02.373Z\",\"2026-07-22T01:00:00.000Z\"],\
+        "{\"every_seq\":[\"722\",\"1205\"],\"times\":[\"2026-07-28T14:26:02.373Z\",\"2026-07-22T01:00:00.000Z\"],\
          \"lengths\":[11,11]}\n"
     );
 }

@@ -289,6 +289,25 @@ fn odd_names_are_quoted() {
 }
 
 #[test]
+fn a_damaged_row_of_the_spool_does_not_end_the_shell() {
+    let (_folder, home) = copy("neutral");
+    let spool = home.join("hypaware/cache/datasets/ai_gateway_messages/proxy_messages_v5/_hypaware_spool/active.jsonl");
+    let rows = fs::read_to_string(&spool).expect("the spool");
+    fs::write(&spool, rows.replacen("\"message_created_at\":\"", "\"message_created_at\":1,\"_\":\"", 1))
+        .expect("written");
+    let state = state();
+    let home_arg = home.to_string_lossy().into_owned();
+    let mut terminal = Terminal::start_with(&["--home", &home_arg, "sql"], state.path(), (250, 50));
+    terminal.sees("hyp>");
+    let screen = terminal.enter("\\d");
+    assert!(screen.contains("\nspool "), "{screen}");
+    let screen = terminal.enter("SELECT count(*) FROM spool.ai_gateway_messages;");
+    assert!(screen.contains("expected `message_created_at` as a text with a time"), "{screen}");
+    let screen = terminal.enter("SELECT count(*) AS n FROM ai_gateway_messages;");
+    assert!(screen.ends_with("\n   n\n────\n1199\n(1 row)\nhyp>"), "{screen}");
+}
+
+#[test]
 fn canned_queries_are_listed_and_run() {
     let state = state();
     let mut terminal = Terminal::start_with(&["--home", &home("neutral"), "sql"], state.path(), (120, 50));
