@@ -61,6 +61,11 @@ fn with_hint(message: &str) -> String {
     if message.contains("Error parsing timestamp from") {
         return format!("{message}\n  hint: write a time as '2026-07-28T21:00:00Z'; without a zone it is UTC");
     }
+    if message.contains("comparison operation Timestamp") {
+        return format!(
+            "{message}\n  hint: write a time as '2026-07-28T21:00:00Z', or make one of seconds with to_timestamp()"
+        );
+    }
     // The list of columns would push everything else off the screen.
     if let Some((error, _)) =
         message.split_once(" Valid fields are ").or_else(|| message.split_once("\nValid fields are "))

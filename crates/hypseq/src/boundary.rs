@@ -218,10 +218,12 @@ pub fn require_complete(surveyed: &Surveyed) -> Result<()> {
     if surveyed.complete() {
         return Ok(());
     }
-    let why = if surveyed.opened.generation.has_metadata {
+    let why = if !surveyed.opened.generation.has_metadata {
+        "it has no metadata, so which of its rows count is not known".to_owned()
+    } else if surveyed.opened.complete() {
         format!("{} of {} data files could be read", surveyed.scan.files_read, surveyed.scan.files_total)
     } else {
-        "it has no metadata, so which of its rows count is not known".to_owned()
+        "part of its metadata cannot be read, so which rows it has is not known".to_owned()
     };
     bail!(
         "generation `{}` cannot be read whole: {why}\n  A boundary over part of the rows could lose the others, so none is \

@@ -95,6 +95,15 @@ fn what_does_not_fit_in_memory_is_spilled() {
     let engine = with_memory(24 << 20);
     let found = rows(&engine, many);
     assert_eq!(found[0].values().cloned().collect::<Vec<_>>(), [json!(1_000_000), json!(1_000_000)]);
+    let spills = |engine: &Engine| {
+        let plan = rows(engine, &format!("EXPLAIN ANALYZE {many}"));
+        let text = plan[0]["plan"].as_str().unwrap().to_owned();
+        let counts =
+            text.split("spill_count=").skip(1).filter_map(|rest| rest.split([',', ']']).next()?.parse::<u64>().ok());
+        counts.sum::<u64>()
+    };
+    assert!(spills(&engine) > 0);
+    assert_eq!(spills(&corpus("neutral")), 0);
 }
 
 #[test]

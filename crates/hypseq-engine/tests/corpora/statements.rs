@@ -55,6 +55,21 @@ fn a_text_that_is_no_time_is_an_error_that_names_it() {
 }
 
 #[test]
+fn a_number_compared_with_a_time_is_an_error_with_a_hint() {
+    let sql = "SELECT count(*) FROM ai_gateway_messages WHERE message_created_at > 1785272400";
+    let error = try_rows(&corpus("neutral"), sql).unwrap_err().to_string();
+    assert!(error.contains("\n  hint: write a time as"), "{error}");
+}
+
+#[test]
+fn an_unknown_column_is_said_without_all_the_others() {
+    let error = try_rows(&corpus("neutral"), "SELECT sesion_id FROM ai_gateway_messages").unwrap_err().to_string();
+    assert!(error.contains("Did you mean 'ai_gateway_messages.session_id'"), "{error}");
+    assert!(error.ends_with("\n  hint: DESCRIBE shows the columns of a table"), "{error}");
+    assert!(!error.contains("gateway_id"), "{error}");
+}
+
+#[test]
 fn a_text_compared_with_a_seq_is_read_as_a_number() {
     let engine = corpus("neutral");
     let above =

@@ -212,7 +212,7 @@ impl Verified {
         }
         let _ = write!(
             text,
-            "\n  {} in one generation and not in another, and nothing on disk says why:\n",
+            "\n  {} in one generation and not in another, and nothing that can be read says why:\n",
             count(strangers.len() as u64, "row")
         );
         for (witnessed, difference) in strangers.iter().take(SHOWN) {
