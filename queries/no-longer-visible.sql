@@ -1,12 +1,10 @@
 -- name: no-longer-visible
 -- purpose: rows of retired generations that the live one does not show, and the delete file that took them away
+-- needs: live
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition PARTITION = source=claude  the partition's path
 -- param: time COLUMN = auto  the column that holds a row's time
-WITH live AS (
-  SELECT known(max(live_generation)) AS name FROM cache.partitions WHERE dataset = $dataset AND partition = $partition
-),
-physical AS (
+WITH physical AS (
   SELECT _hyp_ingest_seq AS seq, {time} AS time, _generation, _generation_state AS state, _file, _pos,
          known(_deleted) AS deleted
   FROM raw.{dataset}
@@ -16,7 +14,7 @@ gone AS (
   SELECT seq, max(time) AS time, max(_generation) AS last_seen_in
   FROM physical
   WHERE state = 'retired' AND NOT deleted
-    AND seq NOT IN (SELECT seq FROM physical JOIN live ON name = _generation WHERE NOT deleted)
+    AND seq NOT IN (SELECT seq FROM physical WHERE state = 'live' AND NOT deleted)
   GROUP BY seq
 )
 -- A row that no delete file names was dropped by a compaction.

@@ -1,5 +1,6 @@
 -- name: out-of-order
 -- purpose: stretches of seqs whose rows are older than a row before them: backfills, jitter, clocks that were ahead
+-- needs: live
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: partition PARTITION = source=claude  the partition's path
 -- param: time COLUMN = auto  the column that holds a row's time

@@ -1,5 +1,6 @@
 -- name: rows-per-day
 -- purpose: rows per day and partition with their seq range, as the daemon sees them
+-- needs: live
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: time COLUMN = auto  the column that holds a row's time
 SELECT _partition,

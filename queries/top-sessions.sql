@@ -1,5 +1,6 @@
 -- name: top-sessions
 -- purpose: the sessions with the most rows, their bytes of text and seq range, as the daemon sees them
+-- needs: live
 -- param: dataset DATASET = ai_gateway_messages  the dataset
 -- param: session COLUMN = session_id  the column that names a row's session
 -- param: text COLUMN = content_text  the column whose bytes are counted

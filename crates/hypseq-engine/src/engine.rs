@@ -18,7 +18,7 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{Stream, TryStreamExt as _};
-use hypseq_cache::{Home, PartitionId, Problem};
+use hypseq_cache::{Home, Partition, PartitionId, Problem};
 
 use crate::catalog::{CACHE, CATALOG, COMPLETE, Catalog, LIVE, RAW, SPOOL};
 use crate::dataset::Dataset;
@@ -70,9 +70,19 @@ pub struct Rows {
 /// A file that a statement is writing. One that does not come to its end would look whole.
 struct Unfinished(PathBuf);
 
+impl Unfinished {
+    /// Takes the name, which nobody must have.
+    fn new(path: PathBuf) -> Result<Self, Error> {
+        match fs::File::create_new(&path) {
+            Ok(_) => Ok(Self(path)),
+            Err(error) => Err(Error::Query(format!("cannot write `{}`: {error}", path.display()))),
+        }
+    }
+}
+
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        // There may be none yet, and whoever hears of the failure hears of nothing else.
+        // Whoever hears of the failure hears of nothing else.
         let _ = fs::remove_file(&self.0);
     }
 }
@@ -142,6 +152,13 @@ impl Engine {
         of_dataset.map(|partition| partition.id.path.as_str()).collect()
     }
 
+    /// The partitions of a dataset of which it is not known which generation is live.
+    pub fn without_live(&self, dataset: &str) -> BTreeSet<&str> {
+        let of_dataset = self.homes.partitions().filter(|partition| partition.id.dataset == dataset);
+        let is_unknown = |partition: &&Partition| partition.live().is_none() && !partition.generations.is_empty();
+        of_dataset.filter(is_unknown).map(|partition| partition.id.path.as_str()).collect()
+    }
+
     /// The names of the generations of a partition.
     pub fn generations(&self, dataset: &str, partition: &str) -> BTreeSet<&str> {
         let is_meant = |id: &PartitionId| id.dataset == dataset && id.path == partition;
@@ -154,10 +171,10 @@ impl Engine {
         self.datasets.get(dataset)?.time_column()
     }
 
-    /// Whether some dataset has a column of this name. Partition segments are columns; those that say where a row is from
+    /// Whether some dataset has a column of this name, its spooled rows included. Partition segments are columns; those that say where a row is from
     /// are not.
     pub fn has_column(&self, name: &str) -> bool {
-        self.datasets.values().any(|dataset| dataset.has_column(name))
+        self.datasets.values().any(|dataset| dataset.has_column(name)) || self.spool.has_column(name)
     }
 
     /// The session, for tests that ask it directly.
@@ -201,12 +218,13 @@ impl Engine {
         let plan = self.context.state().statement_to_plan(statement.0.clone()).await.map_err(failed)?;
         let plan = plan.with_param_values(ParamValues::from(params)).map_err(failed)?;
         statements::check_plan(&plan, &self.protected)?;
-        let unfinished = statements::target(&plan, &self.protected)?.map(Unfinished);
+        let target = statements::target(&plan, &self.protected)?;
         let plan = output::presentable(plan).map_err(failed)?;
         let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
         let context = Arc::new(frame.task_ctx());
         let running = Running::default();
         let plan = frame.create_physical_plan().await.and_then(|plan| running.watch(plan)).map_err(failed)?;
+        let unfinished = target.map(Unfinished::new).transpose()?;
         let stream = execute_stream(plan, context).map_err(failed)?;
         // In a task of its own, so that whoever waits for rows is not held up by a query that has none yet.
         Ok(Rows { stream: spawn_buffered(stream, 1), _running: running, unfinished })

@@ -11,7 +11,8 @@ pub(crate) fn udf() -> ScalarUDF {
 }
 
 /// Gives back its argument, and fails where that is null. It is called volatile, so that it is asked of rows and of nothing
-/// else: of a file whose rows other conditions leave out it need not be known what is deleted.
+/// else: of a file that the other conditions leave out it need not be known what is deleted. Of the rows of one batch all
+/// are asked, unless it stands in a CASE.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Known {
     signature: Signature,

@@ -48,6 +48,11 @@ impl SpoolSchema {
         Self { homes, datasets, tables: OnceLock::new() }
     }
 
+    /// Whether any table has a column of this name.
+    pub(crate) fn has_column(&self, name: &str) -> bool {
+        self.tables().values().any(|table| table.schema().field_with_name(name).is_ok())
+    }
+
     fn tables(&self) -> &BTreeMap<String, Arc<Computed>> {
         self.tables.get_or_init(|| {
             let mut columns = Columns::new();

@@ -159,5 +159,9 @@ fn check_target(copy: &CopyTo, protected: &Protected) -> Result<PathBuf, Error> 
     if !path.parent().is_some_and(Path::is_dir) {
         return Err(refused("there is no such folder".to_owned()));
     }
+    // Without one a folder of several files would be made.
+    if path.extension().is_none() {
+        return Err(refused("its name has no ending, such as .csv".to_owned()));
+    }
     Ok(path)
 }

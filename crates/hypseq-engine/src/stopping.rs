@@ -1,7 +1,7 @@
 //! Stops a query that nobody waits for any more.
 //!
 //! A task ends where it lets go of its thread. A join can make rows without end of the few that it reads, so it gets such
-//! places; and a nested-loop join that no pair of rows passes makes nothing at all, so its condition looks whether to go on.
+//! places; and a join whose condition no pair of rows passes makes nothing at all, so the condition looks whether to go on.
 
 use std::fmt::{self, Display, Formatter};
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::utils::JoinFilter;
 use datafusion::physical_plan::joins::{
-    CrossJoinExec, HashJoinExec, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
+    CrossJoinExec, HashJoinExec, HashJoinExecBuilder, NestedLoopJoinExec, NestedLoopJoinExecBuilder, SortMergeJoinExec,
 };
 use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr};
@@ -38,6 +38,10 @@ impl Running {
             if let Some(join) = node.downcast_ref::<NestedLoopJoinExec>() {
                 let filter = join.filter().map(|filter| self.watched(filter));
                 let join = NestedLoopJoinExecBuilder::from(join).with_filter(filter).build()?;
+                return Ok(Transformed::yes(yielding(Arc::new(join))));
+            }
+            if let Some((join, filter)) = node.downcast_ref::<HashJoinExec>().and_then(|j| Some((j, j.filter()?))) {
+                let join = HashJoinExecBuilder::from(join).with_filter(Some(self.watched(filter))).build()?;
                 return Ok(Transformed::yes(yielding(Arc::new(join))));
             }
             Ok(if makes_rows(&*node) { Transformed::yes(yielding(node)) } else { Transformed::no(node) })

@@ -35,7 +35,8 @@ fn is_home(folder: &Path) -> bool {
 }
 
 fn is_cache(folder: &Path) -> bool {
-    folder.join("datasets").is_dir() && folder.join("_hyp_ingest_seq.json").is_file()
+    let has_partitions = || Home::open_cache(folder).is_ok_and(|cache| !cache.partitions().value.is_empty());
+    folder.join("datasets").is_dir() && (folder.join("_hyp_ingest_seq.json").is_file() || has_partitions())
 }
 
 /// The path without links.

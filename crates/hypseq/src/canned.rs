@@ -3,6 +3,7 @@
 //! ```sql
 //! -- name: rows-around-seq
 //! -- purpose: the rows around a seq
+//! -- needs: live
 //! -- param: dataset DATASET = ai_gateway_messages   the dataset
 //! -- param: seq BIGINT                              the seq in the middle
 //! SELECT … FROM complete.{dataset} WHERE _hyp_ingest_seq >= $seq
@@ -10,7 +11,8 @@
 //!
 //! The name is the file's, and may be left out. A `$name` is bound as a value. DATASET, PARTITION, GENERATION and COLUMN are
 //! names that must exist in the cache; as `{name}` a DATASET or a COLUMN is put into the text as a quoted identifier. A COLUMN
-//! that is `auto` is the one that holds the time of the dataset's rows.
+//! that is `auto` is the one that holds the time of the dataset's rows. A query that `needs: live` is refused where the live
+//! generation of its partition, or of one of its dataset's, is unknown: it would leave rows out without a word.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,6 +52,8 @@ const BUILT_IN: &[(&str, &str)] = built_in![
 pub struct Canned {
     pub name: String,
     pub purpose: String,
+    /// Whether it is about live generations.
+    pub needs_live: bool,
     pub params: Vec<Param>,
     pub sql: String,
 }
@@ -80,6 +84,8 @@ pub trait Cache {
     fn datasets(&self) -> Vec<String>;
     fn partitions(&self, dataset: &str) -> Vec<String>;
     fn generations(&self, dataset: &str, partition: &str) -> Vec<String>;
+    /// The partitions of a dataset of which it is not known which generation is live.
+    fn without_live(&self, dataset: &str) -> Vec<String>;
     fn has_column(&self, name: &str) -> bool;
     /// The column that holds the time of a dataset's rows.
     fn time_column(&self, dataset: &str) -> Option<String>;
@@ -118,18 +124,30 @@ pub fn all(folder: Option<&Path>) -> Result<Vec<Canned>> {
 
 impl Canned {
     fn parse(name: &str, text: &str) -> Result<Self> {
-        let mut canned =
-            Self { name: name.to_owned(), purpose: String::new(), params: Vec::new(), sql: text.to_owned() };
+        let mut canned = Self {
+            name: name.to_owned(),
+            purpose: String::new(),
+            needs_live: false,
+            params: Vec::new(),
+            sql: text.to_owned(),
+        };
         for line in text.lines() {
             let Some(header) = line.strip_prefix("--").map(str::trim) else { break };
             match header.split_once(':').map(|(key, value)| (key.trim(), value.trim())) {
                 Some(("name", named)) if named == name => {}
                 Some(("name", named)) => bail!("the header names the query `{named}`, and its file `{name}`"),
                 Some(("purpose", purpose)) => purpose.clone_into(&mut canned.purpose),
+                Some(("needs", "live")) => canned.needs_live = true,
                 Some(("param", param)) => canned.params.push(Param::parse(param)?),
                 _ => bail!(
                     "`{line}` is not a header line; expected `-- purpose: …` or `-- param: NAME TYPE [= DEFAULT]  …`"
                 ),
+            }
+        }
+        let place = |kind: Kind| canned.params.iter().position(|param| param.kind == kind);
+        for (inner, outer) in [(Kind::Partition, Kind::Dataset), (Kind::Generation, Kind::Partition)] {
+            if place(inner).is_some_and(|at| place(outer).is_none_or(|outer| outer > at)) {
+                bail!("a {} has no {} before it, in which it is looked for", inner.label(), outer.label());
             }
         }
         if canned.purpose.is_empty() {
@@ -168,9 +186,22 @@ impl Canned {
                 bound.defaults.push(format!("{}={text}", param.name));
             }
             let value = param.kind.value(&text, zone).with_context(|| format!("parameter `{}`", param.name))?;
-            let quoted = format!("\"{}\"", text.replace('"', "\"\""));
-            bound.sql = bound.sql.replace(&format!("{{{}}}", param.name), &quoted);
+            if matches!(param.kind, Kind::Dataset | Kind::Column) {
+                let quoted = format!("\"{}\"", text.replace('"', "\"\""));
+                bound.sql = bound.sql.replace(&format!("{{{}}}", param.name), &quoted);
+            }
             bound.values.push((param.name.clone(), value));
+        }
+        if self.needs_live {
+            let unknown = cache.without_live(&place.dataset);
+            let is_asked = |partition: &&String| place.partition.is_empty() || place.partition == **partition;
+            if let Some(partition) = unknown.iter().find(is_asked) {
+                bail!(
+                    "the live generation of `{partition}` is not known, and query `{}` is about it\n  hint: cache.problems says \
+                     why; schemas raw and complete have its rows",
+                    self.name
+                );
+            }
         }
         Ok(bound)
     }
@@ -301,6 +332,10 @@ mod tests {
             if partition == "source=a" { vec!["table".to_owned()] } else { Vec::new() }
         }
 
+        fn without_live(&self, dataset: &str) -> Vec<String> {
+            if dataset == "logs" { vec!["source=b".to_owned()] } else { Vec::new() }
+        }
+
         fn has_column(&self, name: &str) -> bool {
             name == "body"
         }
@@ -369,6 +404,18 @@ mod tests {
     }
 
     #[test]
+    fn a_query_about_live_generations_needs_to_know_them() {
+        let of_partition = "-- purpose: x\n-- needs: live\n-- param: dataset DATASET = logs  a\n\
+                            -- param: partition PARTITION = source=a  b\nSELECT $partition FROM {dataset}\n";
+        assert!(bind(of_partition, &[]).is_ok());
+        let refused = bind(of_partition, &["partition=source=b"]).expect_err("refused").to_string();
+        assert!(refused.starts_with("the live generation of `source=b` is not known"), "{refused}");
+        let of_all = "-- purpose: x\n-- needs: live\n-- param: dataset DATASET = logs  a\nSELECT 1 FROM {dataset}\n";
+        assert!(bind(of_all, &[]).is_err());
+        assert!(bind(&of_all.replace("-- needs: live\n", ""), &[]).is_ok());
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused_with_the_list() {
         assert!(refusal(&[]).starts_with("parameter `seq` is missing\n"));
         assert!(refusal(&[]).contains("--param at=TIMESTAMP  a time (default 2026-07-28T21:00:00Z)"));
@@ -390,6 +437,8 @@ mod tests {
             "-- purpose: x\n-- param: seq\nSELECT 1",
             "-- purpose: x\n-- param: a INT b\n",
             "-- name: y\n-- purpose: x\nSELECT 1",
+            "-- purpose: x\n-- param: p PARTITION  a\n-- param: d DATASET  b\nSELECT 1",
+            "-- purpose: x\n-- param: d DATASET  a\n-- param: g GENERATION  b\nSELECT 1",
         ] {
             assert!(Canned::parse("x", text).is_err(), "{text}");
         }

@@ -168,6 +168,9 @@ fn a_home_that_was_not_named_is_protected_as_well() {
     fs::rename(home.join("hypaware/cache"), &bare).unwrap();
     let sql = format!("COPY (SELECT 1) TO '{}/x.csv'", bare.display());
     assert!(refused_by(&corpus("neutral"), &sql).contains("nothing is ever written there"));
+    // A copy from before there were seqs has no allocator.
+    fs::remove_file(bare.join("_hyp_ingest_seq.json")).unwrap();
+    assert!(refused_by(&corpus("neutral"), &sql).contains("nothing is ever written there"));
 }
 
 #[test]
@@ -180,6 +183,7 @@ fn one_new_file_is_written() {
         ("mine.csv", "", "it is there already"),
         ("nowhere/x.csv", "", "there is no such folder"),
         ("folder/", "STORED AS CSV", "one file is written"),
+        ("rows", "STORED AS CSV", "its name has no ending"),
         ("part?/x.csv", "", "one file is written"),
         ("x.csv", "PARTITIONED BY (a)", "one file is written"),
     ] {

@@ -259,6 +259,7 @@ fn a_cancelled_join_gives_its_threads_back() {
     for endless in [
         format!("SELECT count(*) FROM {series} a(x), {series} b(y) WHERE (a.x * b.y) % 7 = 8"),
         format!("SELECT count(*) FROM {series} a(x), {series} b(y), (SELECT 1) c"),
+        format!("SELECT count(*) FROM {series} a(x) JOIN {series} b(y) ON a.x % 2 = b.y % 2 AND a.x + b.y < 0"),
         format!("SELECT a.x + b.y FROM {series} a(x), {series} b(y) WHERE random() + a.x * b.y < 0"),
     ] {
         assert_stops(&endless);

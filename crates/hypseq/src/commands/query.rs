@@ -77,6 +77,10 @@ impl canned::Cache for Engine {
         Engine::generations(self, dataset, partition).into_iter().map(str::to_owned).collect()
     }
 
+    fn without_live(&self, dataset: &str) -> Vec<String> {
+        Engine::without_live(self, dataset).into_iter().map(str::to_owned).collect()
+    }
+
     fn has_column(&self, name: &str) -> bool {
         Engine::has_column(self, name)
     }

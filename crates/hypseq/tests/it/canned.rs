@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::support::{Ran, command, copy, home, items, run, text};
+use crate::support::{Ran, command, copy, files, home, items, run, text};
 
 /// A query's parameters on a home.
 fn params(home: &str, query: &str) -> &'static [&'static str] {
@@ -240,8 +240,11 @@ fn where_the_live_generation_is_unknown_nothing_is_said_to_be_behind_or_gone() {
         of_claude.starts_with("@hypaware/central,central,ai_gateway_messages,source=claude,1495,,,,1196,665,"),
         "{of_claude}"
     );
-    let gone = ask(&home, &["no-longer-visible"]).exits(2);
-    assert!(gone.stderr.contains("is not known"), "{}", gone.stderr);
+    for query in ["no-longer-visible", "out-of-order", "rows-per-day", "top-sessions"] {
+        let ran = ask(&home, &[query]).exits(2);
+        assert!(ran.stderr.contains("is not known"), "{query}: {}", ran.stderr);
+        assert!(ran.stdout.lines().count() <= 1, "{query}: {}", ran.stdout);
+    }
 }
 
 #[test]
@@ -262,6 +265,28 @@ fn a_generation_that_cannot_be_read_whole_is_not_answered_from_its_rest() {
         let shown = ask(&home, &[query]).exits(2).stdout;
         assert!(shown.lines().count() <= 1, "{query}: {shown}");
     }
+}
+
+#[test]
+fn what_no_sink_needs_does_not_stop_sink_lag() {
+    let (_dir, home) = changed(|root| {
+        let watermarks = root.join("plugins/@hypaware/central/sink-instances/central/watermarks/ai_gateway_messages");
+        fs::copy(watermarks.join("source=codex.json"), watermarks.join("source=gone.json")).expect("copied");
+        for delete in files(&root.join(CLAUDE).join("table-1796095172778"), ".puffin") {
+            fs::write(delete, "PFA1").expect("written");
+        }
+    });
+    let lag = ask(&home, &["sink-lag"]);
+    assert!(lag.stdout.contains(",source=claude,1495,1495,0,,1196,665,"), "{}{}", lag.stdout, lag.stderr);
+    assert!(lag.stdout.contains(",source=gone,1329,,,,0,299,"), "{}", lag.stdout);
+}
+
+#[test]
+fn files_without_bounds_may_straddle_a_time() {
+    let partition = "partition=client=claude/date=2026-07-20";
+    let shown =
+        answer("legacy", "straddling-files", &["dataset=legacy_messages", partition, "at=2026-07-25T00:00:00Z"]);
+    assert!(shown.lines().count() > 1 && shown.lines().skip(1).all(|line| line.ends_with(",,")), "{shown}");
 }
 
 #[test]

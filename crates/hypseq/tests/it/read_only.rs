@@ -63,7 +63,8 @@ fn nothing_below_a_home_changes() {
                 "-c",
                 "SELECT count(*) FROM raw.ai_gateway_messages; SELECT count(*) FROM complete.ai_gateway_messages",
             ],
-            vec!["query", "rows-per-day"],
+            vec!["sql", "-c", "SELECT count(*) FROM cache.data_files; SELECT count(*) FROM spool.ai_gateway_messages"],
+            vec!["query", "duplicate-ids"],
         ] {
             let ran = run([&["--home", &home_arg][..], &command].concat());
             assert!(ran.status <= 1, "{name} {command:?}: {}", ran.stderr);
