@@ -4,6 +4,7 @@ use std::error::Error as StdError;
 use std::path::PathBuf;
 
 use datafusion::error::DataFusionError;
+use datafusion::sql::sqlparser::parser::ParserError;
 
 /// Why there is no (complete) result.
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +51,12 @@ impl Error {
                 "the statement needs more memory than it may have: {message}\n  hint: allow more with --memory-limit, or ask for \
                  fewer columns or groups"
             )),
-            DataFusionError::SQL(error, _) => Self::Query(with_hint(&error.to_string())),
+            DataFusionError::SQL(error, _) => match &**error {
+                ParserError::TokenizerError(message) | ParserError::ParserError(message) => {
+                    Self::Query(message.clone())
+                }
+                other @ ParserError::RecursionLimitExceeded => Self::Query(other.to_string()),
+            },
             root => Self::Query(with_hint(&root.message())),
         }
     }

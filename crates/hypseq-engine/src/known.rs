@@ -12,7 +12,7 @@ pub(crate) fn udf() -> ScalarUDF {
 
 /// Gives back its argument, and fails where that is null. It is called volatile, so that it is asked of rows and of nothing
 /// else: of a file that the other conditions leave out it need not be known what is deleted. Of the rows of one batch all
-/// are asked, unless it stands in a CASE.
+/// are asked, whatever the other conditions say of them.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Known {
     signature: Signature,
