@@ -217,8 +217,7 @@ impl Engine {
         let failed = |error: DataFusionError| self.explain(&error);
         let plan = self.context.state().statement_to_plan(statement.0.clone()).await.map_err(failed)?;
         let plan = plan.with_param_values(ParamValues::from(params)).map_err(failed)?;
-        statements::check_plan(&plan, &self.protected)?;
-        let target = statements::target(&plan, &self.protected)?;
+        let target = statements::check_plan(&plan, &self.protected)?;
         let plan = output::presentable(plan).map_err(failed)?;
         let frame = self.context.execute_logical_plan(plan).await.map_err(failed)?;
         let context = Arc::new(frame.task_ctx());

@@ -104,34 +104,31 @@ fn refused(statement: &str, reason: impl Into<String>) -> Error {
     Error::Refused { statement: statement.to_owned(), reason: reason.into(), hint: ALLOWED.to_owned() }
 }
 
-/// The file that a statement writes, if it writes one.
-pub(crate) fn target(plan: &LogicalPlan, protected: &Protected) -> Result<Option<PathBuf>, Error> {
-    match plan {
-        LogicalPlan::Copy(copy) => check_target(copy, protected).map(Some),
-        _ => Ok(None),
-    }
-}
-
-/// Checks what a statement turned out to do, wherever in the plan.
-pub(crate) fn check_plan(plan: &LogicalPlan, protected: &Protected) -> Result<(), Error> {
-    let mut verdict = Ok(());
+/// Checks what a statement turned out to do, wherever in the plan, and says which file it writes, if it writes one.
+pub(crate) fn check_plan(plan: &LogicalPlan, protected: &Protected) -> Result<Option<PathBuf>, Error> {
+    let mut verdict = Ok(None);
     plan.apply_with_subqueries(|node| {
-        verdict = check_node(node, protected);
+        match check_node(node, protected) {
+            // What is only explained is not written.
+            Ok(target) if std::ptr::eq(node, plan) => verdict = Ok(target),
+            Ok(_) => {}
+            Err(refused) => verdict = Err(refused),
+        }
         Ok(if verdict.is_ok() { TreeNodeRecursion::Continue } else { TreeNodeRecursion::Stop })
     })
     .map_err(|error: DataFusionError| Error::from_datafusion(&error))?;
     verdict
 }
 
-fn check_node(node: &LogicalPlan, protected: &Protected) -> Result<(), Error> {
+fn check_node(node: &LogicalPlan, protected: &Protected) -> Result<Option<PathBuf>, Error> {
     match node {
         LogicalPlan::Dml(dml) => Err(refused(&dml.op.to_string().to_uppercase(), "nothing is ever changed here")),
         LogicalPlan::Ddl(DdlStatement::CreateView(_) | DdlStatement::CreateExternalTable(_))
-        | LogicalPlan::Statement(PlanStatement::SetVariable(_) | PlanStatement::ResetVariable(_)) => Ok(()),
+        | LogicalPlan::Statement(PlanStatement::SetVariable(_) | PlanStatement::ResetVariable(_)) => Ok(None),
         LogicalPlan::Ddl(ddl) => Err(refused(ddl.name(), "it is not one of the statements allowed here")),
         LogicalPlan::Statement(other) => Err(refused(other.name(), "it is not one of the statements allowed here")),
-        LogicalPlan::Copy(copy) => check_target(copy, protected).map(drop),
-        _ => Ok(()),
+        LogicalPlan::Copy(copy) => check_target(copy, protected).map(Some),
+        _ => Ok(None),
     }
 }
 

@@ -21,12 +21,14 @@ use crate::schema::UTC;
 pub(crate) type Datasets = BTreeMap<String, Arc<Dataset>>;
 
 /// Names of the functions.
-pub const TABLE_FUNCTIONS: [&str; 4] =
-    [Function::Generation.name(), Function::Snapshot.name(), Function::SeqAt.name(), Function::TimeOfSeq.name()];
+pub const TABLE_FUNCTIONS: [&str; 4] = {
+    let [a, b, c, d] = Function::ALL;
+    [a.name(), b.name(), c.name(), d.name()]
+};
 
 /// Adds the functions to a session.
 pub(crate) fn register(context: &SessionContext, datasets: &Arc<Datasets>, footers: &Arc<Footers>) {
-    for function in [Function::Generation, Function::Snapshot, Function::SeqAt, Function::TimeOfSeq] {
+    for function in Function::ALL {
         let (datasets, footers) = (Arc::clone(datasets), Arc::clone(footers));
         context.register_udtf(function.name(), Arc::new(OfPartition { function, datasets, footers }));
     }
@@ -41,6 +43,8 @@ enum Function {
 }
 
 impl Function {
+    const ALL: [Self; 4] = [Self::Generation, Self::Snapshot, Self::SeqAt, Self::TimeOfSeq];
+
     const fn name(self) -> &'static str {
         match self {
             Self::Generation => "generation",
