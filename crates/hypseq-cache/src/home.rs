@@ -126,3 +126,14 @@ impl Home {
         self.state_root.as_deref().map_or_else(|| Found { value: Vec::new(), problems: Vec::new() }, read)
     }
 }
+
+/// What tells several homes apart: the folder's name, or its path where several have that name.
+pub fn labels<'a>(homes: impl IntoIterator<Item = &'a Home>) -> Vec<String> {
+    let homes: Vec<&Home> = homes.into_iter().collect();
+    let is_unique = |name: &str| homes.iter().filter(|home| home.name() == name).count() == 1;
+    let label = |home: &&Home| match home.name() {
+        name if is_unique(name) => name.to_owned(),
+        _ => home.root().display().to_string(),
+    };
+    homes.iter().map(label).collect()
+}

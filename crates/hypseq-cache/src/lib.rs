@@ -25,7 +25,7 @@ pub use allocator::Allocator;
 pub use cursor::{Cursor, Retention};
 pub use daemon::Daemon;
 pub use generation::{Generation, GenerationState};
-pub use home::Home;
+pub use home::{Home, labels};
 pub use outbox::Outbox;
 pub use partition::{Partition, PartitionId};
 pub use policy::{Policy, Withheld};

@@ -17,7 +17,7 @@ use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
 use hypseq_iceberg::FieldType;
 
-use crate::homes::{Homes, OpenHome};
+use crate::homes::{HOME, Homes, OpenHome};
 use crate::schema::{UTC, arrow_field};
 
 /// What a metadata table is made of.
@@ -121,8 +121,6 @@ impl Computed {
         Self::of_batches(schema, batches)
     }
 }
-
-const HOME: &str = "home";
 
 impl Debug for Computed {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {

@@ -12,6 +12,7 @@ use hypseq_iceberg::FieldType;
 use crate::complete::CompleteTable;
 use crate::datafile::{DataFile, Deletes};
 use crate::footer::Footers;
+use crate::homes::HOME;
 use crate::infer;
 use crate::load::{Generation, Snapshot};
 use crate::scan::{FileTable, Layout, Part, TableColumn};
@@ -38,7 +39,7 @@ impl Provenance {
 
     fn column(self) -> TableColumn {
         let (name, data_type) = match self {
-            Self::Home => ("home", DataType::Utf8View),
+            Self::Home => (HOME, DataType::Utf8View),
             Self::Generation => ("_generation", DataType::Utf8View),
             Self::GenerationState => ("_generation_state", DataType::Utf8View),
             Self::Partition => ("_partition", DataType::Utf8View),

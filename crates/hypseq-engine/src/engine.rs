@@ -18,13 +18,13 @@ use datafusion::physical_plan::execute_stream;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use futures::{Stream, TryStreamExt as _};
-use hypseq_cache::{Home, Partition, PartitionId, Problem};
+use hypseq_cache::{Home, Partition, PartitionId, Problem, labels};
 
 use crate::catalog::{CACHE, CATALOG, COMPLETE, Catalog, LIVE, RAW, SPOOL};
 use crate::dataset::Dataset;
 use crate::footer::Footers;
 use crate::functions::Datasets;
-use crate::homes::{Homes, OpenHome, labels};
+use crate::homes::{Homes, OpenHome};
 use crate::load::load;
 use crate::spool::SpoolSchema;
 use crate::stopping::Running;
@@ -98,12 +98,11 @@ impl Engine {
     /// The session cannot be set up.
     pub async fn open(homes: &[Home], options: &EngineOptions) -> Result<(Self, Vec<Problem>), Error> {
         let protected = Protected::new(homes);
-        let labels = labels(homes);
         let loading: Vec<_> = homes
             .iter()
             .cloned()
-            .zip(labels)
-            .map(|(home, label)| tokio::task::spawn_blocking(move || load(home, label)))
+            .zip(labels(homes.iter()))
+            .map(|(home, label)| tokio::task::spawn_blocking(move || load(home, label.into())))
             .collect();
         let mut homes = Homes(Vec::new());
         for loaded in loading {
@@ -171,8 +170,8 @@ impl Engine {
         self.datasets.get(dataset)?.time_column()
     }
 
-    /// Whether some dataset has a column of this name, its spooled rows included. Partition segments are columns; those that say where a row is from
-    /// are not.
+    /// Whether some dataset has a column of this name, its spooled rows included. Partition segments are columns; those that
+    /// say where a row is from are not.
     pub fn has_column(&self, name: &str) -> bool {
         self.datasets.values().any(|dataset| dataset.has_column(name)) || self.spool.has_column(name)
     }

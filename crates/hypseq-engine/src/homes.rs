@@ -1,11 +1,13 @@
 //! The homes of a session, opened.
 
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hypseq_cache::{Home, Partition, Problem};
 
 use crate::load::Generation;
+
+/// The column that says which home a row is from, where there are several.
+pub(crate) const HOME: &str = "home";
 
 /// A home with what was found in it when the session opened.
 #[derive(Debug)]
@@ -71,12 +73,4 @@ impl Homes {
     pub(crate) fn generations(&self) -> impl Iterator<Item = &Arc<Generation>> {
         self.0.iter().flat_map(|home| &home.generations)
     }
-}
-
-/// What the `home` column shows: the folder's name, or its path where several have that name.
-pub(crate) fn labels(homes: &[Home]) -> Vec<Arc<str>> {
-    let is_unique = |name: &str| homes.iter().filter(|home| home.name() == name).count() == 1;
-    let path = |path: &Path| path.display().to_string();
-    let label = |home: &Home| if is_unique(home.name()) { home.name().into() } else { path(home.root()).into() };
-    homes.iter().map(label).collect()
 }

@@ -1,35 +1,36 @@
 //! One question to several homes.
 
 use anyhow::{Result, bail};
-use hypseq_cache::Home;
+use hypseq_cache::{Home, labels};
 use serde_json::{Value, json};
 
 use crate::exit::ExitStatus;
 use crate::printer::Printer;
 use crate::select::Candidate;
 
-/// Asks every home. Of several, one that cannot answer is reported and the others still do; the status is the worst.
+/// Asks every home, with what it is called. Of several, one that cannot answer is reported and the others still do; the
+/// status is the worst.
 pub fn ask<R>(
     homes: &[Candidate],
     printer: &Printer,
-    question: impl Fn(&Home) -> Result<R>,
+    question: impl Fn(&Home, &str) -> Result<R>,
     status: impl Fn(&R) -> ExitStatus,
 ) -> Result<(Vec<R>, ExitStatus)> {
     if let [Ok(home)] = homes {
-        let answer = question(home)?;
+        let answer = question(home, home.name())?;
         let status = status(&answer);
         return Ok((vec![answer], status));
     }
     let (opened, mut worst) = opened(homes, printer)?;
     let mut answers = Vec::new();
-    for home in opened {
-        match question(home) {
+    for (home, label) in opened.iter().zip(labels(opened.iter().copied())) {
+        match question(home, &label) {
             Ok(answer) => {
                 worst = worst.max(status(&answer));
                 answers.push(answer);
             }
             Err(error) => {
-                printer.error(&format!("{}: {error:#}", home.name()));
+                printer.error(&format!("{label}: {error:#}"));
                 worst = worst.max(ExitStatus::CouldNotTell);
             }
         }

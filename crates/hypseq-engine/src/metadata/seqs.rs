@@ -15,6 +15,7 @@ use datafusion::scalar::ScalarValue;
 use hypseq_iceberg::FieldType;
 
 use crate::dataset::{Dataset, SEQ};
+use crate::homes::HOME;
 use crate::schema::{UTC, arrow_field};
 
 /// A view over the tables of schema `complete`: each seq once per partition, from whichever generation has it.
@@ -52,7 +53,7 @@ fn columns(name: &str, dataset: &Dataset) -> Vec<Expr> {
     let time = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
     let text = |value: &str| lit(ScalarValue::Utf8View(Some(value.to_owned())));
     let mut columns = Vec::new();
-    columns.extend(dataset.has_home().then(|| ident("home")));
+    columns.extend(dataset.has_home().then(|| ident(HOME)));
     columns.extend([
         ident(SEQ).alias("seq"),
         text(name).alias("dataset"),

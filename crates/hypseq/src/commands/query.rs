@@ -18,7 +18,7 @@ use crate::exit::ExitStatus;
 use crate::fleet;
 use crate::grid::Grid;
 use crate::printer::{Printer, Report};
-use crate::select::{self, Candidate};
+use crate::select;
 
 pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatus> {
     let queries = canned::all(args.queries.as_deref())?;
@@ -44,10 +44,9 @@ pub fn run(global: &Global, args: &Query, printer: &Printer) -> Result<ExitStatu
             Ok(sql::finish(engine, status, printer))
         });
     }
-    let ask = |home: &Home| {
-        let label = label(home, &homes);
-        let answer = runtime.block_on(answer(home, &label, query, args, printer))?;
-        Ok((label, answer))
+    let ask = |home: &Home, label: &str| {
+        let answer = runtime.block_on(answer(home, label, query, args, printer))?;
+        Ok((label.to_owned(), answer))
     };
     let (answers, status) = fleet::ask(&homes, printer, ask, |(_, answer)| answer.status)?;
     if let Some(pair) = answers.windows(2).find(|pair| !pair[0].1.columns().eq(pair[1].1.columns())) {
@@ -132,12 +131,6 @@ impl Answer {
 fn with_home(schema: &Schema) -> SchemaRef {
     let home = Arc::new(Field::new("home", DataType::Utf8View, false));
     Arc::new(Schema::new([home].into_iter().chain(schema.fields().iter().cloned()).collect::<Vec<_>>()))
-}
-
-/// What the `home` column shows, as in SQL over several homes: the folder's name, or its path where several have that name.
-fn label(home: &Home, homes: &[Candidate]) -> String {
-    let same = homes.iter().flatten().filter(|other| other.name() == home.name()).count();
-    if same > 1 { home.root().display().to_string() } else { home.name().to_owned() }
 }
 
 /// Queries with their purpose and parameters.

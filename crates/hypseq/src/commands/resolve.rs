@@ -23,7 +23,7 @@ pub fn run(global: &Global, args: &Resolve, printer: &Printer) -> Result<ExitSta
         Point::parse(args.point.at.as_deref(), args.point.seq.as_deref(), args.point.id.as_deref(), &args.zone)?;
     let homes = select::homes(global)?;
     let progress = printer.progress("reading the generation");
-    let question = |home: &Home| resolve_home(home, homes.len() > 1, &point, args, printer);
+    let question = |home: &Home, _: &str| resolve_home(home, homes.len() > 1, &point, args, printer);
     let (reports, status) = fleet::ask(&homes, printer, question, Resolution::status)?;
     drop(progress);
     printer.reports(&reports, homes.len() > 1)?;

@@ -25,7 +25,7 @@ use crate::watermarks::{SinkFigures, incomplete, resent_before, unsent};
 pub fn run(global: &Global, args: &Status, printer: &Printer) -> Result<ExitStatus> {
     let progress = printer.progress("reading every generation");
     let homes = select::homes(global)?;
-    let (reports, status) = fleet::ask(&homes, printer, |home| HomeStatus::read(home, args), HomeStatus::status)?;
+    let (reports, status) = fleet::ask(&homes, printer, |home, _| HomeStatus::read(home, args), HomeStatus::status)?;
     drop(progress);
     printer.reports(&reports, homes.len() > 1)?;
     Ok(status)

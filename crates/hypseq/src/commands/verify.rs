@@ -26,7 +26,7 @@ pub fn run(global: &Global, args: &Verify, printer: &Printer) -> Result<ExitStat
     let point = Point::parse(args.point.at.as_deref(), args.point.seq.as_deref(), None, &args.zone)?;
     let homes = select::homes(global)?;
     let progress = printer.progress("reading every generation");
-    let question = |home: &Home| verify_home(home, homes.len() > 1, &point, args, printer);
+    let question = |home: &Home, _: &str| verify_home(home, homes.len() > 1, &point, args, printer);
     let (reports, status) = fleet::ask(&homes, printer, question, Verified::status)?;
     drop(progress);
     printer.reports(&reports, homes.len() > 1)?;
