@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use hypseq_cache::{GenerationState, Home, Partition, PartitionId, Problem, Severity};
 use hypseq_iceberg::{DeletedRows, Error, Schema, SnapshotFiles, Table};
-use hypseq_scan::Columns;
+use hypseq_scan::{Columns, Doubt, LazyScan, Scan, scan_generation};
 use rayon::prelude::*;
 
 use crate::Unreadable;
@@ -110,9 +110,42 @@ impl Generation {
 
     /// The files of its newest snapshot as the manifests have them, read anew; what cannot be read is among its problems.
     pub(crate) fn files(&self) -> SnapshotFiles {
-        self.snapshot();
-        let files = || Some(self.table()?.files(self.table()?.metadata.current_snapshot()?));
-        files().and_then(Result::ok).unwrap_or_default()
+        let newest = self.table().and_then(|table| Some(table.files(table.metadata.current_snapshot()?)));
+        if let Some(Ok(files)) = &newest {
+            made_once(&self.snapshot, || self.snapshot_of(files.clone()));
+        } else {
+            self.snapshot();
+        }
+        newest.and_then(Result::ok).unwrap_or_default()
+    }
+
+    /// What its visible rows tell: by bounds, where these can tell it, else by a scan of every row.
+    ///
+    /// # Errors
+    /// Not all of its rows can be read.
+    pub(crate) fn ask<T>(
+        &self,
+        by_bounds: impl FnOnce(&LazyScan<'_>) -> Result<T, Doubt>,
+        by_rows: impl FnOnce(&Scan) -> T,
+    ) -> Result<T, Unreadable> {
+        let files = self.files();
+        if let Some(lost) = self.snapshot().lost.first() {
+            return Err(lost.clone());
+        }
+        let (Some(table), Some(columns)) = (self.table(), self.columns()) else {
+            let message = "there is no Iceberg metadata".to_owned();
+            return Err(Unreadable { path: self.dir.clone(), message, hint: HINT.to_owned() });
+        };
+        if let Ok(answer) = LazyScan::new(table, &files, &columns).and_then(|rows| by_bounds(&rows)) {
+            return Ok(answer);
+        }
+        let scan = scan_generation(table, &files, &columns);
+        match scan.problems.first() {
+            Some(Problem { path, message, advice, .. }) => {
+                Err(Unreadable { path: path.clone(), message: message.clone(), hint: advice.clone() })
+            }
+            None => Ok(by_rows(&scan)),
+        }
     }
 
     /// A path below the cache root, `/`-separated.
@@ -151,20 +184,21 @@ impl Generation {
 
     /// What any of its snapshots says.
     pub(crate) fn read_snapshot(&self, wanted: &hypseq_iceberg::Snapshot) -> Snapshot {
-        let mut snapshot = Snapshot { files: Vec::new(), lost: self.lost_table().into_iter().collect() };
-        let Ok(table) = &self.table else { return snapshot };
-        let files = match table.files(wanted) {
-            Ok(files) => files,
-            Err(error) => {
-                snapshot.lost.push(unreadable(&error));
-                return snapshot;
-            }
-        };
+        match self.table.as_ref().map(|table| table.files(wanted)) {
+            Ok(Ok(files)) => self.snapshot_of(files),
+            Ok(Err(error)) => Snapshot { files: Vec::new(), lost: vec![unreadable(&error)] },
+            Err(_) => Snapshot { files: Vec::new(), lost: self.lost_table().into_iter().collect() },
+        }
+    }
+
+    /// The files of a snapshot as scans need them.
+    fn snapshot_of(&self, files: SnapshotFiles) -> Snapshot {
+        let mut snapshot = Snapshot::default();
         let deletes: Vec<_> = files.data.par_iter().map(hypseq_iceberg::DataFile::deleted_rows).collect();
         let is_about_deletes = |problem: &&Error| deletes.iter().any(|rows| rows.as_ref().err() == Some(*problem));
         snapshot.lost.extend(files.problems.iter().filter(|problem| !is_about_deletes(problem)).map(unreadable));
-        let schema = table.metadata.current_schema();
-        let ids: HashMap<_, _> = schema.fields.iter().map(|field| (field.name.clone(), field.id)).collect();
+        let fields = self.schema().into_iter().flat_map(|schema| &schema.fields);
+        let ids: HashMap<_, _> = fields.map(|field| (field.name.clone(), field.id)).collect();
         let ids = Arc::new(ids);
         let data_file = |(file, deletes): (hypseq_iceberg::DataFile, Result<DeletedRows, Error>)| {
             Arc::new(DataFile {
@@ -248,7 +282,8 @@ pub(crate) fn made_once<T>(cell: &OnceLock<T>, make: impl FnOnce() -> T) -> &T {
     cell.get_or_init(|| value)
 }
 
-fn problem(code: &'static str, unreadable: &Unreadable) -> Problem {
+/// What is unreadable, as a problem.
+pub(crate) fn problem(code: &'static str, unreadable: &Unreadable) -> Problem {
     Problem {
         severity: Severity::Error,
         code,

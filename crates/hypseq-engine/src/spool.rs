@@ -11,14 +11,15 @@ use datafusion::arrow::json::ReaderBuilder;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::Result;
 use datafusion::error::DataFusionError;
-use hypseq_cache::{Problem, Severity, SpoolBatch, SpoolRow};
+use hypseq_cache::{SpoolBatch, SpoolRow};
 use hypseq_iceberg::FieldType;
 use serde_json::{Map, Value};
 
 use crate::Unreadable;
 use crate::computed::Computed;
 use crate::functions::Datasets;
-use crate::homes::{Homes, OpenHome};
+use crate::homes::{HOME, Homes, OpenHome};
+use crate::load::problem;
 use crate::schema::arrow_field;
 
 /// The column of the source that a flush will file a row under.
@@ -26,7 +27,6 @@ const SOURCE: &str = "source";
 /// What it is called in partition paths of older caches.
 const CLIENT: &str = "client";
 const FILE: &str = "_file";
-const HOME: &str = "home";
 
 /// Columns by dataset.
 type Columns = BTreeMap<String, Vec<(String, String)>>;
@@ -153,7 +153,7 @@ impl SpoolTable {
             let message = format!("expected {expected} in every row, found something else");
             let hint = "its rows cannot be read as a table; HypAware keeps the file".to_owned();
             let unreadable = Unreadable { path: batch.path.clone(), message, hint };
-            home.note([problem(&unreadable)]);
+            home.note([problem("spool-value-unreadable", &unreadable)]);
             DataFusionError::External(Box::new(unreadable))
         })?;
         let home_label = self.has_home.then(|| constant(batch, &home.label));
@@ -211,16 +211,6 @@ fn added(home: &OpenHome, batch: &SpoolBatch, column: &str) -> ArrayRef {
     }
     let source = |row: &SpoolRow| matches!(column, SOURCE | CLIENT).then(|| row.source().to_owned());
     Arc::new(batch.rows.iter().map(source).collect::<StringViewArray>())
-}
-
-fn problem(unreadable: &Unreadable) -> Problem {
-    Problem {
-        severity: Severity::Error,
-        code: "spool-value-unreadable",
-        path: unreadable.path.clone(),
-        message: unreadable.message.clone(),
-        advice: unreadable.hint.clone(),
-    }
 }
 
 /// The type of a column, by its name in the spool. What has another name is shown as text.

@@ -1,14 +1,12 @@
 //! `seq_at(…)` and `time_of_seq(…)`: from a time to seqs, and from a seq to times, in the live generation.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
-use datafusion::common::Result;
 use datafusion::error::DataFusionError;
-use hypseq_boundary::{Boundary, Row, Source, resolve};
-use hypseq_cache::Problem;
-use hypseq_scan::{LazyScan, scan_generation};
+use hypseq_boundary::{Boundary, Row, RowSet, Source, resolve};
+use hypseq_scan::{Doubt, LazyScan, Scan};
 
-use crate::Unreadable;
 use crate::computed::{Column, Computed, count, long, text, time};
 use crate::load::Generation;
 
@@ -26,7 +24,9 @@ pub(super) fn seq_at(generations: Vec<Arc<Generation>>, several: bool, at: i64) 
             count("null_time_rows", |b: &Boundary| Some(b.sides.null_time_rows)),
         ]
     };
-    Computed::new(several, columns, move || answers(&generations, &At(at)))
+    Computed::new(several, columns, move || {
+        answers(&generations, |rows| resolve(rows, rows, at), |rows| resolve(rows, rows, at))
+    })
 }
 
 /// One row: the last row at or below a seq, and the next one above it.
@@ -41,72 +41,37 @@ pub(super) fn time_of_seq(generations: Vec<Arc<Generation>>, several: bool, seq:
             text("next_id", |n: &Neighbours| n.next.as_ref()?.id.as_deref()),
         ]
     };
-    Computed::new(several, columns, move || answers(&generations, &Around(seq)))
+    Computed::new(several, columns, move || {
+        answers(&generations, |rows| neighbours(rows, seq), |rows| neighbours(rows, seq))
+    })
 }
 
-/// A question to the rows of a generation, however they are held.
-trait Question {
-    type Answer;
-
-    fn ask<S: Source>(&self, rows: &S) -> Result<Self::Answer, S::Error>;
-}
-
-struct At(i64);
-
-impl Question for At {
-    type Answer = Boundary;
-
-    fn ask<S: Source>(&self, rows: &S) -> Result<Boundary, S::Error> {
-        resolve(rows, rows, self.0)
-    }
-}
-
-struct Around(i64);
-
+/// The rows on both sides of a seq.
 struct Neighbours {
     last: Option<Row>,
     next: Option<Row>,
 }
 
-impl Question for Around {
-    type Answer = Neighbours;
-
-    fn ask<S: Source>(&self, rows: &S) -> Result<Neighbours, S::Error> {
-        Ok(Neighbours { last: rows.last_at_or_below(self.0)?, next: rows.next_above(self.0)? })
-    }
+fn neighbours<S: Source>(rows: &S, seq: i64) -> Result<Neighbours, S::Error> {
+    Ok(Neighbours { last: rows.last_at_or_below(seq)?, next: rows.next_above(seq)? })
 }
 
 type Answers<T> = Vec<(Arc<str>, Vec<T>)>;
 
-fn answers<Q: Question>(generations: &[Arc<Generation>], question: &Q) -> Result<Answers<Q::Answer>> {
-    generations
-        .iter()
-        .map(|generation| Ok((Arc::clone(&generation.home), vec![answer(generation, question)?])))
-        .collect()
-}
-
-/// From bounds where they can tell, else from all rows.
-fn answer<Q: Question>(generation: &Generation, question: &Q) -> Result<Q::Answer> {
-    let failed = |unreadable: Unreadable| DataFusionError::External(Box::new(unreadable));
-    if let Some(lost) = generation.snapshot().lost.first() {
-        return Err(failed(lost.clone()));
-    }
-    let (Some(table), Some(columns)) = (generation.table(), generation.columns()) else {
-        return Err(failed(Unreadable {
-            path: generation.dir.clone(),
-            message: "there is no Iceberg metadata".to_owned(),
-            hint: "ask another generation, in schema raw".to_owned(),
-        }));
+/// One answer of each generation, by home.
+fn answers<T>(
+    generations: &[Arc<Generation>],
+    by_bounds: impl Fn(&LazyScan<'_>) -> Result<T, Doubt>,
+    by_rows: impl Fn(&RowSet) -> Result<T, Infallible>,
+) -> datafusion::common::Result<Answers<T>> {
+    let answer = |generation: &Arc<Generation>| {
+        let by_rows = |scan: &Scan| {
+            let Ok(answer) = by_rows(&scan.visible);
+            answer
+        };
+        let answer = generation.ask(&by_bounds, by_rows);
+        let answer = answer.map_err(|unreadable| DataFusionError::External(Box::new(unreadable)))?;
+        Ok((Arc::clone(&generation.home), vec![answer]))
     };
-    let files = generation.files();
-    if let Ok(answer) = LazyScan::new(table, &files, &columns).and_then(|rows| question.ask(&rows)) {
-        return Ok(answer);
-    }
-    let scan = scan_generation(table, &files, &columns);
-    if let Some(problem) = scan.problems.first() {
-        let Problem { path, message, advice, .. } = problem.clone();
-        return Err(failed(Unreadable { path, message, hint: advice }));
-    }
-    let Ok(answer) = question.ask(&scan.visible);
-    Ok(answer)
+    generations.iter().map(answer).collect()
 }

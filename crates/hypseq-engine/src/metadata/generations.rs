@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use hypseq_iceberg::SnapshotFiles;
-use hypseq_scan::{Figures, LazyScan, scan_files, scan_generation};
+use hypseq_scan::{Figures, Scan, scan_files};
 use rayon::prelude::*;
 
 use super::micros;
@@ -70,10 +69,15 @@ impl Relation for Generations {
     }
 }
 
+#[expect(clippy::redundant_closure_for_method_calls, reason = "`LazyScan::figures` is not general over its lifetime")]
 fn row(generation: &Arc<Generation>) -> Row {
     let files = generation.files();
+    let figures = match (generation.table(), generation.snapshot().lost.is_empty()) {
+        (None, true) => Ok(leftover(generation)),
+        _ => generation.ask(|rows| rows.figures(), Scan::figures),
+    };
     Row {
-        figures: figures(generation, &files),
+        figures: figures.map_err(|lost| format!("cannot read `{}`: {}", lost.path.display(), lost.message)),
         generation: Arc::clone(generation),
         path: generation.dir.display().to_string(),
         data_files: files.data.len() as u64,
@@ -83,28 +87,7 @@ fn row(generation: &Arc<Generation>) -> Row {
 }
 
 /// A folder that never was a whole generation: no row of its data files is visible.
-fn leftover(generation: &Generation) -> Result<Figures, String> {
-    if let Some(lost) = generation.snapshot().lost.first() {
-        return Err(format!("cannot read `{}`: {}", lost.path.display(), lost.message));
-    }
+fn leftover(generation: &Generation) -> Figures {
     let paths: Vec<_> = generation.unreferenced().files.iter().map(|file| file.path.clone()).collect();
-    Ok(scan_files(&paths).figures())
-}
-
-/// From bounds where they can tell, else from all rows.
-fn figures(generation: &Generation, files: &SnapshotFiles) -> Result<Figures, String> {
-    let (Some(table), Some(columns)) = (generation.table(), generation.columns()) else {
-        return leftover(generation);
-    };
-    if let Some(lost) = generation.snapshot().lost.first() {
-        return Err(format!("cannot read `{}`: {}", lost.path.display(), lost.message));
-    }
-    if let Ok(figures) = LazyScan::new(table, files, &columns).and_then(|rows| rows.figures()) {
-        return Ok(figures);
-    }
-    let rows = scan_generation(table, files, &columns);
-    match rows.problems.first() {
-        Some(problem) => Err(format!("`{}`: {}", problem.path.display(), problem.message)),
-        None => Ok(rows.figures()),
-    }
+    scan_files(&paths).figures()
 }
