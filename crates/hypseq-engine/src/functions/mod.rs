@@ -87,8 +87,8 @@ impl Function {
     /// Microseconds since 1970.
     fn time(self, argument: &Expr) -> Result<i64> {
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into()));
-        let ScalarValue::TimestampMicrosecond(Some(micros), _) = self.cast(argument, &utc)? else {
-            return Err(self.wrong(argument));
+        let Ok(ScalarValue::TimestampMicrosecond(Some(micros), _)) = self.cast(argument, &utc) else {
+            return plan_err!("{}\n  hint: write a time as '2026-07-28T21:00:00Z'", self.wrong(argument).message());
         };
         match self.text(argument) {
             Ok(text) if !has_zone(&text) => {

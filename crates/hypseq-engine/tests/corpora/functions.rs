@@ -145,7 +145,10 @@ fn what_is_not_there_is_said_with_what_is() {
         ("generation('ai_gateway_messages', 'source=codex', 7)", "expected generation('<dataset>', "),
         ("snapshot('ai_gateway_messages', 'source=codex', 7)", "has a snapshot 7\n  hint: they are in cache.snapshots"),
         ("snapshot('ai_gateway_messages', 'source=codex', 'x')", "<snapshot id>), found 'x'"),
-        ("seq_at('ai_gateway_messages', 'source=codex', 'tuesday')", "'<time>'), found 'tuesday'"),
+        (
+            "seq_at('ai_gateway_messages', 'source=codex', 'tuesday')",
+            "'<time>'), found 'tuesday'\n  hint: write a time as",
+        ),
         (
             "seq_at('ai_gateway_messages', 'source=codex', '2026-07-28 21:00:00')",
             "is a time without a zone\n  hint: end",
